@@ -1,0 +1,254 @@
+//! What holds between entries: names and metadata keys are unique, and the data is tiled exactly.
+
+use super::entry;
+use super::slot::{NameWords, NameWordsRef, ScratchWords, Slot, scratch_slots, scratch_words};
+use crate::error::{Error, ErrorKind};
+use crate::json::lex::Lexer;
+use crate::json::object::Members;
+use crate::name::Name;
+use crate::num;
+use crate::unique::{Insert, Table, Words, heap_sort};
+
+/// The header's text and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Text<'a> {
+    pub(super) json: &'a str,
+    pub(super) at: u64,
+}
+
+impl<'a> Text<'a> {
+    /// The name kept in a slot.
+    #[inline]
+    pub(super) fn name(&self, slot: &Slot) -> Name<'a> {
+        let start = num::widen32(slot.name_at);
+        let end = start.saturating_add(num::widen32(slot.name_len));
+        Name::json(self.json.get(start..end).unwrap_or_default(), slot.escaped)
+    }
+
+    /// The absolute offset of a position in the header.
+    #[inline]
+    pub(super) const fn absolute(&self, position: u32) -> u64 {
+        self.at.saturating_add(num::widen(num::widen32(position)))
+    }
+
+    /// Where the opening quote of a slot's name stands.
+    fn quote(&self, slot: &Slot) -> u64 {
+        self.absolute(slot.name_at).saturating_sub(1)
+    }
+}
+
+/// How names are looked up afterwards.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Lookup {
+    /// The slots themselves ascend by name.
+    Ascending,
+    /// The slots' words are a hash table.
+    Hashed(Table),
+    /// The slots' words are indices that ascend by name (a file made to break the hash table).
+    Sorted,
+}
+
+/// Proves that no two names are equal, and leaves the slots ready for looking up.
+pub(super) fn unique_names(text: Text<'_>, slots: &mut [Slot]) -> Result<Lookup, Error> {
+    let count = u32::try_from(slots.len()).unwrap_or(u32::MAX);
+    let mut table = Table::new(count.saturating_mul(2), count, count);
+    let mut words = NameWords(slots);
+    for id in 0..count {
+        let Some(name) = words.0.get(num::widen32(id)).map(|slot| text.name(slot)) else { break };
+        let outcome = table.insert(&mut words, id, name.hash64(), |words, other| {
+            words.0.get(num::widen32(other)).is_some_and(|slot| text.name(slot) == name)
+        });
+        if outcome != Insert::New {
+            return sort_names(text, words);
+        }
+    }
+    Ok(Lookup::Hashed(table))
+}
+
+/// The slow and sure way: sorts the slots' indices by name (equal names by place), and says which name in the file's
+/// order is the first that stood before.
+#[cold]
+fn sort_names(text: Text<'_>, mut words: NameWords<'_>) -> Result<Lookup, Error> {
+    let count = words.0.len();
+    for index in 0..count {
+        words.set_word(index, u32::try_from(index).unwrap_or(u32::MAX));
+    }
+    let slot = |slots: &[Slot], index: u32| slots.get(num::widen32(index)).copied().unwrap_or(Slot::EMPTY);
+    heap_sort(&mut words, count, |words, a, b| {
+        let (a, b) = (slot(words.0, a), slot(words.0, b));
+        text.name(&a).cmp(&text.name(&b)).then(a.name_at.cmp(&b.name_at)).is_lt()
+    });
+    let at = |index: usize| slot(words.0, words.word(index));
+    let second = (1..count)
+        .filter_map(|index| {
+            let (before, this) = (at(index.saturating_sub(1)), at(index));
+            (text.name(&before) == text.name(&this)).then(|| text.quote(&this))
+        })
+        .min();
+    second.map_or(Ok(Lookup::Sorted), |at| Err(Error::new(ErrorKind::StDupName, at)))
+}
+
+/// The index of the slot whose name is `name`.
+#[inline]
+pub(super) fn find(text: Text<'_>, slots: &[Slot], lookup: &Lookup, name: &str) -> Option<usize> {
+    let wanted = Name::plain(name);
+    match lookup {
+        Lookup::Ascending => slots.binary_search_by(|slot| text.name(slot).cmp(&wanted)).ok(),
+        Lookup::Hashed(table) => {
+            let words = NameWordsRef(slots);
+            let found = table.find(&words, wanted.hash64(), |words, id| {
+                words.0.get(num::widen32(id)).is_some_and(|slot| text.name(slot) == wanted)
+            });
+            found.map(num::widen32)
+        }
+        Lookup::Sorted => {
+            let words = NameWordsRef(slots);
+            let (mut low, mut high) = (0, slots.len());
+            while low < high {
+                let middle = low.midpoint(high);
+                let id = num::widen32(words.word(middle));
+                match text.name(slots.get(id)?).cmp(&wanted) {
+                    core::cmp::Ordering::Equal => return Some(id),
+                    core::cmp::Ordering::Less => low = middle.saturating_add(1),
+                    core::cmp::Ordering::Greater => high = middle,
+                }
+            }
+            None
+        }
+    }
+}
+
+/// Sorts the slots by where their data begins, and proves that they tile `[0, data_len)` without gap or overlap.
+///
+/// Returns nothing but the proof; an error points at the `data_offsets` that do not fit.
+pub(super) fn tiling(text: Text<'_>, slots: &mut [Slot], tiled: bool, data_len: u64) -> Result<(), Error> {
+    let offsets_at = |slot: &Slot| {
+        let name_at = text.absolute(slot.name_at);
+        entry::again(text.json.as_bytes(), text.at, name_at).map_or(name_at, |entry| entry.offsets_at)
+    };
+    let mut covered = 0_u64;
+    if tiled {
+        covered = slots.last().map_or(0, |slot| slot.end);
+    } else {
+        slots.sort_unstable_by_key(|slot| (slot.begin, slot.end, slot.name_at));
+        for slot in &*slots {
+            if slot.begin != covered {
+                let kind = if slot.begin > covered { ErrorKind::StGap } else { ErrorKind::StOverlap };
+                return Err(Error::wanting(kind, offsets_at(slot), covered));
+            }
+            covered = slot.end;
+        }
+    }
+    let data_at = text.at.saturating_add(num::widen(text.json.len()));
+    let want = data_at.saturating_add(covered);
+    if covered > data_len {
+        // The first tensor that the file cuts short is the one to look at.
+        let first = slots.iter().find(|slot| slot.end > data_len).map_or(data_at, offsets_at);
+        return Err(Error::wanting(ErrorKind::StDataShort, first, want));
+    }
+    if covered < data_len { Err(Error::wanting(ErrorKind::StDataTrailing, want, want)) } else { Ok(()) }
+}
+
+/// Where `__metadata__`'s object stands, and what is known of its keys.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Metadata {
+    /// Position in the header of the object's `{`; `None` for null.
+    pub(super) object: Option<u32>,
+    pub(super) keys: u32,
+    pub(super) ascending: bool,
+}
+
+/// Up to this many keys are told apart in words on the stack.
+const STACK_KEYS: u32 = 64;
+
+/// How many slots of scratch the proof that metadata keys are unique takes.
+pub(super) fn metadata_scratch(metadata: Metadata) -> usize {
+    if metadata.ascending || metadata.keys <= STACK_KEYS { 0 } else { scratch_slots(metadata.keys) }
+}
+
+/// Proves that no two metadata keys are equal; `scratch` has [`metadata_scratch`] slots.
+pub(super) fn unique_keys(text: Text<'_>, metadata: Metadata, scratch: &mut [Slot]) -> Result<(), Error> {
+    let Some(object) = metadata.object.filter(|_| !metadata.ascending) else { return Ok(()) };
+    if metadata.keys <= STACK_KEYS {
+        let mut words = [0_u32; 96];
+        keys_in(text, object, metadata.keys, &mut words[..], 96)
+    } else {
+        let capacity = u32::try_from(scratch_words(metadata.keys)).unwrap_or(u32::MAX);
+        scratch.fill(Slot::EMPTY);
+        let mut words = ScratchWords(scratch);
+        clear(&mut words, capacity);
+        keys_in(text, object, metadata.keys, &mut words, capacity)
+    }
+}
+
+fn clear<W: Words + ?Sized>(words: &mut W, capacity: u32) {
+    (0..capacity).for_each(|index| words.set_word(num::widen32(index), 0));
+}
+
+/// The key whose quote stands at `position` of the header.
+fn key_at(text: Text<'_>, position: u32) -> Option<Name<'_>> {
+    let rest = text.json.as_bytes().get(num::widen32(position)..)?;
+    Lexer::resume(rest, 0).string(ErrorKind::JsonKey).ok()
+}
+
+/// Calls `take` with each key and the position of its quote. The object was accepted before.
+fn each_key<'a>(
+    text: Text<'a>,
+    object: u32,
+    mut take: impl FnMut(Name<'a>, u32) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let rest = text.json.as_bytes().get(num::widen32(object)..).unwrap_or_default();
+    let mut lexer = Lexer::resume(rest, u64::from(object));
+    let mut members = Members::open(&mut lexer, ErrorKind::StMetadataType)?;
+    while let Some((key, at)) = members.key(&mut lexer)? {
+        take(key, u32::try_from(at).unwrap_or(u32::MAX))?;
+        lexer.string(ErrorKind::StMetadataValue)?;
+    }
+    Ok(())
+}
+
+fn keys_in<W: Words + ?Sized>(
+    text: Text<'_>,
+    object: u32,
+    keys: u32,
+    words: &mut W,
+    capacity: u32,
+) -> Result<(), Error> {
+    let most = u32::try_from(text.json.len()).unwrap_or(u32::MAX);
+    let mut table = Table::new(capacity, keys, most);
+    let mut exhausted = false;
+    each_key(text, object, |key, position| {
+        if exhausted {
+            return Ok(());
+        }
+        match table.insert(words, position, key.hash64(), |_, other| key_at(text, other) == Some(key)) {
+            Insert::New => Ok(()),
+            Insert::Duplicate => Err(Error::new(ErrorKind::StDupMetadataKey, text.absolute(position))),
+            Insert::Exhausted => {
+                exhausted = true;
+                Ok(())
+            }
+        }
+    })?;
+    if exhausted { sort_keys(text, object, words, keys) } else { Ok(()) }
+}
+
+/// The slow and sure way for metadata keys.
+#[cold]
+fn sort_keys<W: Words + ?Sized>(text: Text<'_>, object: u32, words: &mut W, keys: u32) -> Result<(), Error> {
+    let mut count = 0_usize;
+    each_key(text, object, |_, position| {
+        words.set_word(count, position);
+        count = count.saturating_add(1);
+        Ok(())
+    })?;
+    let count = count.min(num::widen32(keys));
+    heap_sort(words, count, |_, a, b| key_at(text, a).cmp(&key_at(text, b)).then(a.cmp(&b)).is_lt());
+    let second = (1..count)
+        .filter_map(|index| {
+            let (before, this) = (words.word(index.saturating_sub(1)), words.word(index));
+            (key_at(text, before) == key_at(text, this)).then(|| text.absolute(this))
+        })
+        .min();
+    second.map_or(Ok(()), |at| Err(Error::new(ErrorKind::StDupMetadataKey, at)))
+}

@@ -113,8 +113,10 @@ impl<'a> Lexer<'a> {
 
     /// A plain integer; `kind` where none begins here.
     pub(crate) fn integer(&mut self, kind: ErrorKind) -> Result<u64, Error> {
-        if let Some((value, len)) = digits8(self.rest()) {
-            self.cursor.take(len);
+        if let Some((value, rest)) = short_integer(self.rest())
+            && rest.first().is_some_and(|next| ends_number(*next))
+        {
+            self.cursor.set_rest(rest);
             return Ok(value);
         }
         let start = self.at();
@@ -145,6 +147,12 @@ impl<'a> Lexer<'a> {
     }
 }
 
+/// Whether a plain integer may be followed by this byte.
+#[inline]
+const fn ends_number(byte: u8) -> bool {
+    matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r')
+}
+
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
@@ -155,13 +163,12 @@ pub(crate) fn plain_len(text: &[u8]) -> usize {
     let mut rest = text;
     while let Some((chunk, tail)) = rest.split_first_chunk::<8>() {
         let word = u64::from_le_bytes(*chunk);
-        let quote = word ^ (ONES * 0x22);
+        // Bit 1 turned over, a quote (0x22) becomes 0x20 and the control characters stay below it, while space (0x20)
+        // and `!` (0x21) rise above: one comparison with 0x21 finds both. A borrow can set a false bit only above a
+        // true one, and the lowest decides.
+        let low = word ^ (ONES * 0x02);
         let slash = word ^ (ONES * 0x5C);
-        // A zero byte of `x` sets the high bit of (x - 1) & !x; a byte below 0x20 that of (word - 0x20) & !word. A
-        // borrow can set a false bit only above a true one, and the lowest decides.
-        let stop = (quote.wrapping_sub(ONES) & !quote)
-            | (slash.wrapping_sub(ONES) & !slash)
-            | (word.wrapping_sub(ONES * 0x20) & !word);
+        let stop = (low.wrapping_sub(ONES * 0x21) & !low) | (slash.wrapping_sub(ONES) & !slash);
         let stop = stop & HIGH;
         if stop != 0 {
             return len.saturating_add(crate::num::widen32(stop.trailing_zeros() / 8));
@@ -175,50 +182,55 @@ pub(crate) fn plain_len(text: &[u8]) -> usize {
 
 const POWERS_OF_TEN: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
-/// Up to eight digits as eight bytes: how many there are, and their value.
+/// Eight bytes less `'0'` each, and the high bit of every byte that was no digit.
 #[inline]
-fn swar(chunk: [u8; 8]) -> (u32, u64) {
+const fn nibbles(chunk: [u8; 8]) -> (u64, u64) {
     let nibbles = u64::from_le_bytes(chunk) ^ (ONES * 0x30);
     // A byte that is no digit is above 9 here; adding 0x76 or being above 0x7F sets its high bit.
-    let stop = (nibbles | nibbles.wrapping_add(ONES * 0x76)) & HIGH;
-    let count = stop.trailing_zeros() / 8;
-    if count == 0 {
-        return (0, 0);
-    }
-    // The digits move to the most significant bytes; zeros come in before them.
-    let value = nibbles.wrapping_shl(64_u32.wrapping_sub(count.wrapping_mul(8)));
-    let value = value.wrapping_mul(10).wrapping_add(value >> 8);
-    let low = (value & 0x0000_00FF_0000_00FF).wrapping_mul(0x000F_4240_0000_0064);
-    let high = ((value >> 16) & 0x0000_00FF_0000_00FF).wrapping_mul(0x0000_2710_0000_0001);
-    (count, low.wrapping_add(high) >> 32)
+    (nibbles, (nibbles | nibbles.wrapping_add(ONES * 0x76)) & HIGH)
 }
 
-/// A plain integer of at most 15 digits with at least a byte behind it, eight digits at a time; `None` for anything
-/// else, which the careful path then judges.
+/// The value of the eight digits in `nibbles`, the first in the lowest byte.
 #[inline]
-pub(crate) fn digits8(text: &[u8]) -> Option<(u64, usize)> {
-    let (chunk, tail) = text.split_first_chunk::<8>()?;
-    let (count, value) = swar(*chunk);
-    let leading_zero = chunk.first() == Some(&b'0') && count > 1;
-    if count == 0 || leading_zero {
+const fn eight(nibbles: u64) -> u64 {
+    let pairs = nibbles.wrapping_mul(10).wrapping_add(nibbles >> 8);
+    let low = (pairs & 0x0000_00FF_0000_00FF).wrapping_mul(0x000F_4240_0000_0064);
+    let high = ((pairs >> 16) & 0x0000_00FF_0000_00FF).wrapping_mul(0x0000_2710_0000_0001);
+    low.wrapping_add(high) >> 32
+}
+
+/// A plain integer of at most 15 digits at the start of `text`, and what follows it; `None` for anything else, which
+/// the careful reading then judges. What may follow is the caller's to say.
+#[inline]
+pub(crate) fn short_integer(text: &[u8]) -> Option<(u64, &[u8])> {
+    let (digits, stop) = nibbles(*text.first_chunk::<8>()?);
+    if stop == 0 {
+        return long_integer(text, digits);
+    }
+    let bits = stop.trailing_zeros() & !7;
+    let leading_zero = digits.trailing_zeros() >= 8 && bits > 8;
+    if bits == 0 || leading_zero {
         return None;
     }
-    if count < 8 {
-        let next = chunk.get(crate::num::widen32(count))?;
-        return ends_number(*next).then_some((value, crate::num::widen32(count)));
-    }
-    let (chunk, _) = tail.split_first_chunk::<8>()?;
-    let (more, low) = swar(*chunk);
-    let next = chunk.get(crate::num::widen32(more))?;
-    let scale = POWERS_OF_TEN.get(crate::num::widen32(more))?;
-    let value = value.wrapping_mul(*scale).wrapping_add(low);
-    ends_number(*next).then_some((value, crate::num::widen32(more).wrapping_add(8)))
+    // The digits move to the most significant bytes; zeros come in before them.
+    let value = eight(digits.wrapping_shl(64_u32.wrapping_sub(bits)));
+    Some((value, text.get(crate::num::widen32(bits / 8)..)?))
 }
 
-/// Whether a plain integer may be followed by this byte.
+/// The same where the first eight bytes are digits.
 #[inline]
-const fn ends_number(byte: u8) -> bool {
-    matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r')
+fn long_integer(text: &[u8], first: u64) -> Option<(u64, &[u8])> {
+    let (_, tail) = text.split_at_checked(8)?;
+    let (digits, stop) = nibbles(*tail.first_chunk::<8>()?);
+    let bits = stop.trailing_zeros() & !7;
+    if stop == 0 || first.trailing_zeros() >= 8 {
+        return None;
+    }
+    let count = crate::num::widen32(bits / 8);
+    // A shift by 64 is none at all: eight zero digits either way.
+    let low = eight(digits.checked_shl(64_u32.wrapping_sub(bits)).unwrap_or(0));
+    let value = eight(first).wrapping_mul(*POWERS_OF_TEN.get(count)?).wrapping_add(low);
+    Some((value, tail.get(count..)?))
 }
 
 #[cfg(test)]

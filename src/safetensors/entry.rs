@@ -1,7 +1,7 @@
 //! One tensor's entry: the careful reading, and the one-step reading of the spelling that writers use.
 
 use crate::error::{Error, ErrorKind};
-use crate::json::lex::{Lexer, digits8};
+use crate::json::lex::{Lexer, plain_len, short_integer};
 use crate::json::object::{Members, integers};
 use crate::name::Name;
 use crate::{Dtype, Limits, num};
@@ -113,7 +113,7 @@ fn offsets(lexer: &mut Lexer<'_>) -> Result<(u64, u64, u64), Error> {
 
 /// What the one-step reading found: the plain entry, and what follows it.
 pub(super) struct Canonical<'a> {
-    pub(super) name_len: usize,
+    pub(super) name: &'a [u8],
     pub(super) dtype: Dtype,
     /// The text from the first byte behind the shape's `[`.
     pub(super) shape: &'a [u8],
@@ -128,36 +128,38 @@ pub(super) struct Canonical<'a> {
 /// that the careful reading accepts, with the same values; a test holds the two together.
 #[inline]
 pub(super) fn canonical<'a>(text: &'a [u8], limits: &Limits) -> Option<Canonical<'a>> {
-    let name_len = crate::json::lex::plain_len(text);
-    let rest = text.get(name_len..)?.strip_prefix(b"\":{\"dtype\":\"")?;
+    let (name, rest) = text.split_at_checked(plain_len(text))?;
+    let rest = rest.strip_prefix(b"\":{\"dtype\":\"")?;
     let (dtype, rest) = canonical_dtype(rest)?;
     let shape = rest.strip_prefix(b"\",\"shape\":[")?;
-    let mut rest = shape;
-    let mut elements = 1_u64;
-    if let Some(after) = rest.strip_prefix(b"]") {
-        rest = after;
-    } else {
-        let mut rank = 0_u64;
-        loop {
-            let (dim, len) = digits8(rest)?;
-            elements = num::mul(elements, dim)?;
-            rank = rank.saturating_add(1);
-            let (next, tail) = rest.get(len..)?.split_first()?;
-            rest = tail;
-            match next {
-                b',' => {}
-                b']' if rank <= limits.rank() => break,
-                _ => return None,
-            }
+    let (elements, rest) = canonical_shape(shape, limits)?;
+    let rest = rest.strip_prefix(b",\"data_offsets\":[")?;
+    let (begin, rest) = short_integer(rest)?;
+    let (end, rest) = short_integer(rest.strip_prefix(b",")?)?;
+    let rest = rest.strip_prefix(b"]}")?;
+    let bytes = dtype.bytes_for(elements)?;
+    (num::sub(end, begin)? == bytes).then_some(Canonical { name, dtype, shape, begin, end, rest })
+}
+
+/// The product of the dimensions behind a shape's `[`, and what follows its `]`.
+#[inline]
+fn canonical_shape<'a>(shape: &'a [u8], limits: &Limits) -> Option<(u64, &'a [u8])> {
+    if let Some(rest) = shape.strip_prefix(b"]") {
+        return Some((1, rest));
+    }
+    let (mut elements, mut rank, mut rest) = (1_u64, 0_u64, shape);
+    loop {
+        let (dim, tail) = short_integer(rest)?;
+        elements = num::mul(elements, dim)?;
+        rank = rank.saturating_add(1);
+        let (next, tail) = tail.split_first()?;
+        rest = tail;
+        match next {
+            b',' => {}
+            b']' if rank <= limits.rank() => return Some((elements, rest)),
+            _ => return None,
         }
     }
-    let rest = rest.strip_prefix(b",\"data_offsets\":[")?;
-    let (begin, len) = digits8(rest)?;
-    let rest = rest.get(len..)?.strip_prefix(b",")?;
-    let (end, len) = digits8(rest)?;
-    let rest = rest.get(len..)?.strip_prefix(b"]}")?;
-    let bytes = dtype.bytes_for(elements)?;
-    (num::sub(end, begin)? == bytes).then_some(Canonical { name_len, dtype, shape, begin, end, rest })
 }
 
 /// The dtype whose tag stands at the start of `text`, and the text from its closing quote.
@@ -203,7 +205,7 @@ mod tests {
         let name = lexer.string(ErrorKind::JsonKey).unwrap();
         lexer.expect(b':', ErrorKind::JsonColon).unwrap();
         let slow = careful(&mut lexer, &Limits::DEFAULT).unwrap();
-        assert_eq!((name.raw().len(), name.is_escaped()), (fast.name_len, false));
+        assert_eq!((name.raw().len(), name.is_escaped()), (fast.name.len(), false));
         assert_eq!((slow.dtype, slow.begin, slow.end), (fast.dtype, fast.begin, fast.end));
         assert_eq!(slow.shape_at, num::widen(text.len() - fast.shape.len()));
         assert_eq!(lexer.rest(), fast.rest);

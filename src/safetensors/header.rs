@@ -102,6 +102,7 @@ impl<'a> Header<'a> {
         if !pass.stored {
             return Err(out_of_memory);
         }
+        slots.shrink_to_fit();
         if let Some(metadata) = pass.metadata {
             let count = check::metadata_scratch(metadata);
             let mut scratch = alloc::vec::Vec::new();
@@ -272,26 +273,72 @@ fn entries<S: Store>(text: Text<'_>, store: &mut S, limits: &Limits) -> Result<P
     let mut pass = Pass { count: 0, stored: true, metadata: None, ascending: true, tiled: true, relaxed: None };
     pass.relaxed = leading_space(&mut lexer, limits)?;
     let mut members = Members::open(&mut lexer, ErrorKind::JsonNotObject)?;
-    let mut covered = 0_u64;
-    let mut before: Option<Name<'_>> = None;
+    let mut trail = Trail { covered: 0, before: None };
     while members.step(&mut lexer)? {
-        let Some(slot) = member(&mut lexer, text, &mut pass, limits)? else { continue };
-        pass.count = pass.count.saturating_add(1);
-        if num::widen(pass.count) > limits.tensors() {
+        canonical_run(&mut lexer, text, store, &mut pass, &mut trail, limits);
+        let Some((name, slot)) = member(&mut lexer, text, &mut pass, limits)? else { continue };
+        if num::widen(pass.count) >= limits.tensors() {
             let at = text.absolute(slot.name_at).saturating_sub(1);
             return Err(Error::wanting(ErrorKind::StTensorLimit, at, limits.tensors()));
         }
-        pass.tiled &= slot.begin == covered;
-        covered = slot.end;
-        if pass.ascending {
-            let name = text.name(&slot);
-            pass.ascending = before.is_none_or(|before| before < name);
-            before = Some(name);
-        }
-        pass.stored &= store.push(slot);
+        // An escaped name is not compared here; the table will tell it apart.
+        pass.ascending &= !slot.escaped;
+        pass.keep(name.raw().as_bytes(), slot, store, &mut trail);
     }
     lexer.finish()?;
     Ok(pass)
+}
+
+/// What the next entry is compared with.
+struct Trail<'a> {
+    covered: u64,
+    before: Option<&'a [u8]>,
+}
+
+impl Pass {
+    /// Keeps a tensor's slot and what it says of the order of names and data.
+    #[inline]
+    fn keep<'a, S: Store>(&mut self, name: &'a [u8], slot: Slot, store: &mut S, trail: &mut Trail<'a>) {
+        self.tiled &= slot.begin == trail.covered;
+        trail.covered = slot.end;
+        self.ascending &= trail.before.is_none_or(|before| before < name);
+        trail.before = Some(name);
+        self.count = self.count.saturating_add(1);
+        self.stored &= store.push(slot);
+    }
+}
+
+/// Reads members as long as they are in the canonical spelling and another follows, and leaves the lexer at a member
+/// that the careful reading must take.
+#[inline]
+fn canonical_run<'a, S: Store>(
+    lexer: &mut Lexer<'a>,
+    text: Text<'_>,
+    store: &mut S,
+    pass: &mut Pass,
+    trail: &mut Trail<'a>,
+    limits: &Limits,
+) {
+    let mut rest = lexer.rest();
+    while let Some(name_on) = rest.strip_prefix(b"\"")
+        && name_on.first() != Some(&b'_')
+        && num::widen(pass.count) < limits.tensors()
+        && let Some(found) = entry::canonical(name_on, limits)
+        && num::widen(found.name.len()) <= limits.name_len()
+        && let Some(next) = found.rest.strip_prefix(b",")
+        && next.first() == Some(&b'"')
+    {
+        let slot = Slot {
+            shape_at: position(text, found.shape),
+            dtype: found.dtype,
+            begin: found.begin,
+            end: found.end,
+            ..Slot::named(position(text, name_on), num::narrow32(found.name.len()).unwrap_or(u32::MAX), false)
+        };
+        pass.keep(found.name, slot, store, trail);
+        rest = next;
+    }
+    lexer.set_rest(rest);
 }
 
 /// White space before the `{`: refused, or noted where the limits tolerate it.
@@ -305,39 +352,19 @@ fn leading_space(lexer: &mut Lexer<'_>, limits: &Limits) -> Result<Option<Error>
     if limits.leading_space() { Ok(Some(used)) } else { Err(used) }
 }
 
-/// One member of the header: a tensor's slot, or `None` for metadata.
-#[inline]
-fn member(lexer: &mut Lexer<'_>, text: Text<'_>, pass: &mut Pass, limits: &Limits) -> Result<Option<Slot>, Error> {
-    if let Some((b'"', rest)) = lexer.rest().split_first().map(|(first, rest)| (*first, rest))
-        && rest.first() != Some(&b'_')
-        && let Some(found) = entry::canonical(rest, limits)
-        && num::widen(found.name_len) <= limits.name_len()
-    {
-        let position = |tail: &[u8]| position(text, tail);
-        let mut slot = Slot::named(position(rest), num::narrow32(found.name_len).unwrap_or(u32::MAX), false);
-        slot.shape_at = position(found.shape);
-        slot.dtype = found.dtype;
-        slot.begin = found.begin;
-        slot.end = found.end;
-        lexer.set_rest(found.rest);
-        return Ok(Some(slot));
-    }
-    careful_member(lexer, text, pass, limits)
-}
-
 /// The position in the header at which its tail `tail` begins. The limit on headers keeps it in 32 bits.
 #[inline]
 fn position(text: Text<'_>, tail: &[u8]) -> u32 {
     num::narrow32(text.json.len().saturating_sub(tail.len())).unwrap_or(u32::MAX)
 }
 
-/// The same, for every spelling that the grammar allows.
-fn careful_member(
-    lexer: &mut Lexer<'_>,
+/// One member of the header, in any spelling that the grammar allows: a tensor's name and slot, or `None` for metadata.
+fn member<'a>(
+    lexer: &mut Lexer<'a>,
     text: Text<'_>,
     pass: &mut Pass,
     limits: &Limits,
-) -> Result<Option<Slot>, Error> {
+) -> Result<Option<(Name<'a>, Slot)>, Error> {
     let key_at = lexer.at();
     let name_at = position(text, lexer.rest()).saturating_add(1);
     let name = lexer.string(ErrorKind::JsonKey)?;
@@ -355,13 +382,14 @@ fn careful_member(
         return Err(Error::wanting(ErrorKind::StNameLimit, key_at, limits.name_len()));
     }
     let entry = entry::careful(lexer, limits)?;
-    let name_len = num::narrow32(name.raw().len()).unwrap_or(u32::MAX);
-    let mut slot = Slot::named(name_at, name_len, name.is_escaped());
-    slot.shape_at = u32::try_from(entry.shape_at.saturating_sub(text.at)).unwrap_or(u32::MAX);
-    slot.dtype = entry.dtype;
-    slot.begin = entry.begin;
-    slot.end = entry.end;
-    Ok(Some(slot))
+    let slot = Slot {
+        shape_at: u32::try_from(entry.shape_at.saturating_sub(text.at)).unwrap_or(u32::MAX),
+        dtype: entry.dtype,
+        begin: entry.begin,
+        end: entry.end,
+        ..Slot::named(name_at, num::narrow32(name.raw().len()).unwrap_or(u32::MAX), name.is_escaped())
+    };
+    Ok(Some((name, slot)))
 }
 
 /// The value of `__metadata__`: an object of strings, or null.

@@ -19,7 +19,7 @@ pub struct Slot {
     /// Where the shape's text begins in the header, behind its bracket.
     pub(super) shape_at: u32,
     /// Two words of the name table (see [`Slots`]).
-    table: [u32; 2],
+    pub(super) table: [u32; 2],
     /// Where the data begins and ends in the data section.
     pub(super) begin: u64,
     pub(super) end: u64,
@@ -197,30 +197,10 @@ pub(super) const LEAST_ENTRY: usize = 49;
 #[cfg(feature = "alloc")]
 pub(super) fn reserve(header: &[u8]) -> Option<alloc::vec::Vec<Slot>> {
     const { assert!(size_of::<Slot>() <= LEAST_ENTRY) };
-    // Each entry has a `{` of its own, and so has the header.
-    let braces = count_braces(header);
-    let most = braces.saturating_sub(1).min(header.len() / LEAST_ENTRY);
+    let most = header.len() / LEAST_ENTRY;
     let mut slots = alloc::vec::Vec::new();
     slots.try_reserve_exact(most).ok()?;
     Some(slots)
-}
-
-/// How many `{` there are, in lanes of a byte so that the compiler counts a whole vector at once.
-#[cfg(feature = "alloc")]
-fn count_braces(header: &[u8]) -> usize {
-    let (blocks, tail) = header.as_chunks::<128>();
-    let in_block = |block: &[u8; 128]| {
-        let (lanes, _) = block.as_chunks::<32>();
-        let mut sums = [0_u8; 32];
-        for lane in lanes {
-            for (sum, byte) in sums.iter_mut().zip(lane) {
-                *sum = sum.wrapping_add(u8::from(*byte == b'{'));
-            }
-        }
-        sums.iter().fold(0_usize, |count, sum| count.wrapping_add(usize::from(*sum)))
-    };
-    let whole = blocks.iter().fold(0_usize, |count, block| count.wrapping_add(in_block(block)));
-    tail.iter().fold(whole, |count, byte| count.wrapping_add(usize::from(*byte == b'{')))
 }
 
 /// How many scratch slots the table of `keys` metadata keys takes, at 5/6 load.
@@ -237,15 +217,6 @@ pub(super) fn scratch_words(keys: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    #[cfg(feature = "alloc")]
-    fn braces_are_counted() {
-        for len in [0_usize, 1, 127, 128, 129, 4_000] {
-            let text: std::vec::Vec<u8> = (0..len).map(|i| if i % 3 == 0 { b'{' } else { b'z' }).collect();
-            assert_eq!(count_braces(&text), len.div_ceil(3));
-        }
-    }
 
     #[test]
     fn words_do_not_run_into_one_another() {

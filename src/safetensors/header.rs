@@ -1,7 +1,7 @@
 //! A header judged whole: from its own bytes and the file's length alone.
 
 use super::check::{self, Lookup, Metadata, Text};
-use super::entry;
+use super::entry::{self, Digits};
 use super::slot::{Lent, Slot, Slots, Store};
 use crate::error::{Error, ErrorKind};
 use crate::json::lex::{Lexer, utf8};
@@ -273,7 +273,7 @@ fn entries<S: Store>(text: Text<'_>, store: &mut S, limits: &Limits) -> Result<P
     let mut pass = Pass { count: 0, stored: true, metadata: None, ascending: true, tiled: true, relaxed: None };
     pass.relaxed = leading_space(&mut lexer, limits)?;
     let mut members = Members::open(&mut lexer, ErrorKind::JsonNotObject)?;
-    let mut trail = Trail { covered: 0, before: None };
+    let mut trail = Trail { covered: Digits { value: 0, text: b"0" }, before: None };
     while members.step(&mut lexer)? {
         canonical_run(&mut lexer, text, store, &mut pass, &mut trail, limits);
         let Some((name, slot)) = member(&mut lexer, text, &mut pass, limits)? else { continue };
@@ -284,6 +284,8 @@ fn entries<S: Store>(text: Text<'_>, store: &mut S, limits: &Limits) -> Result<P
         // An escaped name is not compared here; the table will tell it apart.
         pass.ascending &= !slot.escaped;
         pass.keep(name.raw().as_bytes(), slot, store, &mut trail);
+        // Without its text, which no entry's offset begins with.
+        trail.covered = Digits { value: slot.end, text: b"-" };
     }
     lexer.finish()?;
     Ok(pass)
@@ -291,7 +293,7 @@ fn entries<S: Store>(text: Text<'_>, store: &mut S, limits: &Limits) -> Result<P
 
 /// What the next entry is compared with.
 struct Trail<'a> {
-    covered: u64,
+    covered: Digits<'a>,
     before: Option<&'a [u8]>,
 }
 
@@ -299,8 +301,7 @@ impl Pass {
     /// Keeps a tensor's slot and what it says of the order of names and data.
     #[inline]
     fn keep<'a, S: Store>(&mut self, name: &'a [u8], slot: Slot, store: &mut S, trail: &mut Trail<'a>) {
-        self.tiled &= slot.begin == trail.covered;
-        trail.covered = slot.end;
+        self.tiled &= slot.begin == trail.covered.value;
         self.ascending &= trail.before.is_none_or(|before| before < name);
         trail.before = Some(name);
         self.count = self.count.saturating_add(1);
@@ -323,7 +324,7 @@ fn canonical_run<'a, S: Store>(
     while let Some(name_on) = rest.strip_prefix(b"\"")
         && name_on.first() != Some(&b'_')
         && num::widen(pass.count) < limits.tensors()
-        && let Some(found) = entry::canonical(name_on, limits)
+        && let Some(found) = entry::canonical(name_on, trail.covered, limits)
         && num::widen(found.name.len()) <= limits.name_len()
         && let Some(next) = found.rest.strip_prefix(b",")
         && next.first() == Some(&b'"')
@@ -332,10 +333,11 @@ fn canonical_run<'a, S: Store>(
             shape_at: position(text, found.shape),
             dtype: found.dtype,
             begin: found.begin,
-            end: found.end,
+            end: found.end.value,
             ..Slot::named(position(text, name_on), num::narrow32(found.name.len()).unwrap_or(u32::MAX), false)
         };
         pass.keep(found.name, slot, store, trail);
+        trail.covered = found.end;
         rest = next;
     }
     lexer.set_rest(rest);

@@ -1,4 +1,45 @@
 //! Load model files you do not trust.
+//!
+//! tensorgate reads safetensors files, Hugging Face sharded indexes and GGUF over borrowed bytes. It proves the whole
+//! header before it hands anything out, and gives typed, alignment-aware views of the tensor data without a copy. The core
+//! needs neither `std` nor an allocator.
+//!
+//! # A first look
+//!
+//! ```
+//! # #[cfg(feature = "alloc")]
+//! # fn main() -> Result<(), Box<dyn core::error::Error>> {
+//! use tensorgate::SafeTensors;
+//!
+//! // Any bytes: a mapped file, a download, an embedded blob.
+//! let mut bytes = 54_u64.to_le_bytes().to_vec();
+//! bytes.extend_from_slice(br#"{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#);
+//! bytes.extend_from_slice(&[0, 0, 128, 63, 0, 0, 0, 64]);
+//!
+//! let file = SafeTensors::open(&bytes)?; // every claim proved, or an error with code and offset
+//! for tensor in file.tensors() {
+//!     println!("{} {} {}", tensor.name(), tensor.dtype(), tensor.shape());
+//! }
+//! assert_eq!(file.tensor("w")?.bytes().len(), 8);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "alloc"))]
+//! # fn main() {}
+//! ```
+//!
+//! # Which entry for whom
+//!
+//! | you have | use |
+//! |---|---|
+//! | a whole file in memory | [`SafeTensors::open`] |
+//! | no allocator | [`SafeTensors::open_in`] with your own [`safetensors::Slot`]s |
+//! | the beginning of a file and its length | [`safetensors::Header::open`], which says how many bytes it still needs |
+//!
+//! # What strict means
+//!
+//! tensorgate accepts a subset of what the reference readers accept, and everything that their writers write. Where they
+//! disagree with each other (duplicate keys, unknown fields, white space before the header), a file means different things
+//! to different readers: it is refused, with a stable code whose reason stands in the rules book, `docs/rules.md`.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![doc(test(attr(deny(warnings))))]
 #![deny(missing_docs, unnameable_types)]

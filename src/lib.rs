@@ -30,6 +30,7 @@ mod name;
 mod num;
 pub mod safetensors;
 mod shape;
+mod sink;
 mod span;
 mod unique;
 mod view;
@@ -40,5 +41,8 @@ pub use limits::Limits;
 pub use name::Name;
 pub use safetensors::SafeTensors;
 pub use shape::{DimIter, Shape};
+#[cfg(feature = "std")]
+pub use sink::IoSink;
+pub use sink::Sink;
 pub use span::Span;
 pub use view::TensorView;

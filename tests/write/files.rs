@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tensorgate::safetensors::{NO_METADATA, serialize};
+use tensorgate::safetensors::serialize;
 use tensorgate::{Dtype, SafeTensors};
 
 use crate::common::{bytes, cases, shared};
@@ -12,14 +12,12 @@ use crate::reference::{Pairs, serialize_sorted, shown, sorted, split};
 /// Writes again what a file shows. The outcome must be what the reference writer makes of the same tensors, and must
 /// show the same.
 fn rewritten(label: &str, opened: &SafeTensors<'_>) -> Vec<u8> {
-    let again = match opened.metadata() {
-        Some(metadata) => serialize(opened.tensors(), Some(metadata)),
-        None => serialize(opened.tensors(), NO_METADATA),
-    }
-    .unwrap();
+    let again = serialize(opened.tensors(), opened.metadata()).unwrap();
     let (tensors, metadata) = shown(opened);
     let empty_without_tensors = tensors.is_empty() && metadata.as_ref().is_some_and(Pairs::is_empty);
-    if !empty_without_tensors {
+    // The reference's dimensions are of the machine's width.
+    let fits = tensors.iter().flat_map(|tensor| &tensor.shape).all(|dim| usize::try_from(*dim).is_ok());
+    if fits && !empty_without_tensors {
         assert_eq!(again, serialize_sorted(&tensors, metadata.as_ref()), "{label}");
     }
     let (tensors_again, metadata_again) = shown(&SafeTensors::open(&again).unwrap());

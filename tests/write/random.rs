@@ -2,8 +2,8 @@
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
-use tensorgate::safetensors::serialize;
-use tensorgate::{Dtype, SafeTensors};
+use tensorgate::safetensors::{Header, Plan, TensorSpec, serialize};
+use tensorgate::{Dtype, Limits, SafeTensors};
 
 use crate::reference::{self, Pairs, Tensor, data, shown, shown_by_reference, sorted};
 
@@ -43,7 +43,42 @@ fn metadata() -> impl Strategy<Value = Option<Pairs>> {
     proptest::option::of(btree_map(text(), text(), 0..5))
 }
 
+/// Dimensions around every edge.
+fn wild_shape() -> impl Strategy<Value = Vec<u64>> {
+    let dim = prop_oneof![
+        4 => 0_u64..5,
+        1 => (0_u32..64, -1_i64..2).prop_map(|(shift, off)| (1_u64 << shift).wrapping_add_signed(off)),
+    ];
+    vec(dim, 0..5)
+}
+
+fn tight_limits() -> impl Strategy<Value = Limits> {
+    (0_u64..600, 0_u64..6, 0_u64..6, 0_u64..30, 0_u64..6).prop_map(|(header, tensors, rank, name, keys)| {
+        let limits = Limits::default().with_header_len(header).with_tensors(tensors).with_rank(rank);
+        limits.with_name_len(name).with_metadata_keys(keys)
+    })
+}
+
 proptest! {
+    /// A plan exists exactly where the reader takes the file, whatever the shapes and the limits. (Where there is none
+    /// under the limits, but one without them, the reader must refuse that one under the limits.)
+    #[test]
+    fn a_plan_is_a_file_that_the_reader_takes(
+        named in vec((text(), 0..Dtype::ALL.len(), wild_shape()), 0..5), pairs in metadata(), limits in tight_limits(),
+    ) {
+        let specs = named.iter().map(|(name, dtype, shape)| TensorSpec::new(name, Dtype::ALL[*dtype], shape));
+        let free = Plan::new(specs.clone(), pairs.as_ref(), &Limits::default());
+        let tight = Plan::new(specs, pairs.as_ref(), &limits);
+        match free {
+            Ok(free) => {
+                prop_assert!(Header::open(free.prefix(), free.file_len(), &Limits::default()).is_ok());
+                let read = Header::open(free.prefix(), free.file_len(), &limits);
+                prop_assert_eq!(tight.is_ok(), read.is_ok(), "{:?} {:?}", tight, read);
+            }
+            Err(_) => prop_assert!(tight.is_err()),
+        }
+    }
+
     #[test]
     fn every_way_round(tensors in tensors(), metadata in metadata()) {
         let ours = serialize(data(&tensors), metadata.as_ref()).unwrap();

@@ -31,6 +31,7 @@ use crate::{Sink, num};
 /// # Ok(())
 /// # }
 /// ```
+#[must_use = "the file is whole only when `finish` has said so"]
 pub struct Writer<'p, S> {
     /// The tensors that are still to come.
     rest: &'p [PlannedTensor],

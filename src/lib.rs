@@ -71,6 +71,7 @@ mod name;
 mod num;
 pub mod safetensors;
 mod shape;
+mod sink;
 mod span;
 mod unique;
 mod view;
@@ -81,5 +82,8 @@ pub use limits::Limits;
 pub use name::Name;
 pub use safetensors::SafeTensors;
 pub use shape::{DimIter, Shape};
+#[cfg(feature = "std")]
+pub use sink::IoSink;
+pub use sink::Sink;
 pub use span::Span;
 pub use view::TensorView;

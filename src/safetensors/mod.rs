@@ -5,10 +5,17 @@ mod entry;
 mod header;
 mod metadata;
 mod slot;
+#[cfg(feature = "alloc")]
+mod write;
 
 pub use header::{Header, TensorInfo};
 pub use metadata::{Metadata, MetadataIter};
 pub use slot::Slot;
+#[cfg(feature = "alloc")]
+pub use write::{
+    NO_METADATA, Plan, PlanError, PlannedTensor, TensorData, TensorSpec, TensorWriter, WriteError, Writer,
+    serialize,
+};
 
 use crate::error::Error;
 use crate::{Limits, NotFound, Span, TensorView, num};

@@ -31,6 +31,7 @@ mod num;
 pub mod safetensors;
 mod shape;
 mod span;
+pub mod typed;
 mod unique;
 mod view;
 
@@ -41,4 +42,5 @@ pub use name::Name;
 pub use safetensors::SafeTensors;
 pub use shape::{DimIter, Shape};
 pub use span::Span;
+pub use typed::CastError;
 pub use view::TensorView;

@@ -72,7 +72,9 @@ mod num;
 pub mod safetensors;
 mod shape;
 mod sink;
+pub mod slice;
 mod span;
+pub mod typed;
 mod unique;
 mod view;
 
@@ -85,5 +87,7 @@ pub use shape::{DimIter, Shape};
 #[cfg(feature = "std")]
 pub use sink::IoSink;
 pub use sink::Sink;
+pub use slice::{Axis, SliceError, SubTensor};
 pub use span::Span;
+pub use typed::CastError;
 pub use view::TensorView;

@@ -24,7 +24,6 @@ pub(crate) const fn widen(value: usize) -> u64 {
 
 /// `a + b` where it fits.
 #[inline]
-#[cfg_attr(not(test), expect(dead_code, reason = "the GGUF reader adds"))]
 pub(crate) const fn add(a: u64, b: u64) -> Option<u64> {
     a.checked_add(b)
 }

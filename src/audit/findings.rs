@@ -182,31 +182,35 @@ fn order<'a>(tally: &mut Tally<'a>, header: &Header<'a>) {
 
 fn tensor<'a>(tally: &mut Tally<'a>, info: &TensorInfo<'a>) {
     let dtype = info.dtype();
-    let mut rank = 0_u64;
-    let mut last = 1;
-    let mut large = 0_u64;
-    for dim in info.shape() {
+    // No more than it takes to see that there are too many: a shape can be as long as the header.
+    let (mut rank, mut large) = (0_usize, false);
+    for dim in info.shape().iter().take(MOST_DIMS.saturating_add(1)) {
         rank = rank.saturating_add(1);
-        large = large.saturating_add(u64::from(dim > MOST_I32));
-        last = dim;
+        large |= dim > MOST_I32;
     }
     let aligned = align(dtype).is_none_or(|align| info.span().start().is_multiple_of(align));
     let empty = info.span().is_empty();
-    let half = dtype.bits() < 8 && !empty && !last.wrapping_mul(dtype.bits()).is_multiple_of(8);
+    let half = dtype.bits() < 8 && !empty && {
+        let row = info.shape().iter().last().unwrap_or(1);
+        !row.wrapping_mul(dtype.bits()).is_multiple_of(8)
+    };
     for (rule, yes) in [
         (Rule::TensorAlign, !aligned && !empty),
         (Rule::Scalar, rank == 0),
         (Rule::EmptyTensor, empty),
         (Rule::HalfRows, half),
         (Rule::DtypeNew, is_new(dtype)),
-        (Rule::Rank, rank > 64),
-        (Rule::LargeDim, large > 0),
+        (Rule::Rank, rank > MOST_DIMS),
+        (Rule::LargeDim, large),
     ] {
         if yes {
             tally.add(rule, info.entry_at(), Some(info.name()));
         }
     }
 }
+
+/// The dimensions that an array of NumPy can have.
+const MOST_DIMS: usize = 64;
 
 /// The largest signed 32-bit integer.
 const MOST_I32: u64 = 0x7FFF_FFFF;

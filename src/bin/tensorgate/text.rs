@@ -3,8 +3,6 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use tensorgate::Name;
-
 /// One character, escaped where it is not printable ASCII.
 fn push(out: &mut String, c: char) {
     match c {
@@ -35,15 +33,15 @@ pub(crate) fn path(path: &Path) -> String {
     out
 }
 
-/// Text of a file, cut after `columns` columns; nothing is decoded behind the cut.
-pub(crate) fn name(name: Name<'_>, columns: usize) -> String {
+/// The text escaped, and cut after `columns` columns.
+pub(crate) fn short(text: &str, columns: usize) -> String {
     let mut out = String::new();
-    for c in name.chars() {
+    for c in text.chars() {
         let before = out.len();
         push(&mut out, c);
         if out.len() > columns {
             out.truncate(before);
-            write!(out, "... ({} bytes)", name.raw().len()).unwrap_or_default();
+            write!(out, "... ({} bytes)", text.len()).unwrap_or_default();
             break;
         }
     }

@@ -5,12 +5,8 @@ use std::cmp::Ordering;
 
 use tensorgate::safetensors::{Header, TensorInfo};
 
-/// The tensors of one module, sorted as people count (`h.2` before `h.10`).
-#[derive(Debug)]
-pub(super) struct Group<'a> {
-    pub(super) module: String,
-    pub(super) tensors: Vec<(Cow<'a, str>, TensorInfo<'a>)>,
-}
+/// A tensor and its decoded name.
+pub(super) type Named<'a> = (Cow<'a, str>, TensorInfo<'a>);
 
 /// The part of a name that is its module: through the first number where more follows (`h.0` of `h.0.attn.bias`),
 /// otherwise all but the last part (`wte` of `wte.weight`).
@@ -28,61 +24,45 @@ fn module(name: &str) -> &str {
     module
 }
 
-/// Compares text, runs of digits by their value.
+/// Compares text, runs of digits by their value, then by their length.
 fn natural(a: &str, b: &str) -> Ordering {
-    let (mut a, mut b) = (a, b);
-    loop {
-        let (digits_a, digits_b) = (leading(a, true), leading(b, true));
-        let (value_a, value_b) = (digits_a.trim_start_matches('0'), digits_b.trim_start_matches('0'));
-        let by_value = value_a.len().cmp(&value_b.len()).then_with(|| value_a.cmp(value_b));
-        let order = if digits_a.is_empty() || digits_b.is_empty() {
-            Ordering::Equal
-        } else {
-            by_value.then(digits_a.len().cmp(&digits_b.len()))
-        };
-        if order != Ordering::Equal {
-            return order;
-        }
-        if digits_a.is_empty() != digits_b.is_empty() {
-            return a.cmp(b);
-        }
-        (a, b) = (rest(a, digits_a), rest(b, digits_b));
-        let (text_a, text_b) = (leading(a, false), leading(b, false));
-        let order = text_a.cmp(text_b);
-        if order != Ordering::Equal {
-            return order;
-        }
-        (a, b) = (rest(a, text_a), rest(b, text_b));
-        if a.is_empty() || b.is_empty() {
-            return a.cmp(b);
-        }
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let (head, tail_a) = a.split_at_checked(same).unwrap_or((a, &[]));
+    let tail_b = b.get(same..).unwrap_or_default();
+    // The difference may stand within a number: then the whole number counts.
+    let run = head.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let start = same.saturating_sub(run);
+    let (number_a, number_b) = (digits(a, start), digits(b, start));
+    if number_a.is_empty() || number_b.is_empty() {
+        return tail_a.cmp(tail_b);
     }
+    let value = |digits: &[u8]| digits.iter().position(|byte| *byte != b'0').unwrap_or(digits.len());
+    let (value_a, value_b) = (number_a.split_at(value(number_a)).1, number_b.split_at(value(number_b)).1);
+    let by_value = value_a.len().cmp(&value_b.len()).then_with(|| value_a.cmp(value_b));
+    by_value.then(number_a.len().cmp(&number_b.len())).then_with(|| tail_a.cmp(tail_b))
 }
 
-/// The digits, or what is no digit, at the start of `text`.
-fn leading(text: &str, digits: bool) -> &str {
-    let end = text.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(text.len());
-    text.get(..end).unwrap_or_default()
+/// The digits from `start` on.
+fn digits(text: &[u8], start: usize) -> &[u8] {
+    let text = text.get(start..).unwrap_or_default();
+    let len = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    text.get(..len).unwrap_or_default()
 }
 
-fn rest<'t>(text: &'t str, head: &str) -> &'t str {
-    text.get(head.len()..).unwrap_or_default()
+/// The tensors of a file with their names, module by module, sorted as people count (`h.2` before `h.10`).
+pub(super) fn sorted<'a>(header: &Header<'a>) -> Vec<Named<'a>> {
+    let mut named: Vec<Named<'a>> = header.tensors().map(|info| (info.name().to_cow(), info)).collect();
+    named.sort_unstable_by(|(a, _), (b, _)| {
+        natural(module(a), module(b)).then_with(|| natural(a, b)).then_with(|| a.cmp(b))
+    });
+    named
 }
 
-/// The tensors of a file by module.
-pub(super) fn groups<'a>(header: &Header<'a>) -> Vec<Group<'a>> {
-    let mut named: Vec<(Cow<'a, str>, TensorInfo<'a>)> =
-        header.tensors().map(|info| (info.name().to_cow(), info)).collect();
-    named.sort_by(|(a, _), (b, _)| natural(module(a), module(b)).then_with(|| natural(a, b)).then(a.cmp(b)));
-    let mut groups: Vec<Group<'a>> = Vec::new();
-    for (name, info) in named {
-        let module = module(&name).to_owned();
-        match groups.last_mut() {
-            Some(group) if group.module == module => group.tensors.push((name, info)),
-            _ => groups.push(Group { module, tensors: vec![(name, info)] }),
-        }
-    }
-    groups
+/// The tensors of each module, out of [`sorted`] ones.
+pub(super) fn groups<'s, 'a>(sorted: &'s [Named<'a>]) -> impl Iterator<Item = (&'s str, &'s [Named<'a>])> {
+    let groups = sorted.chunk_by(|(a, _), (b, _)| module(a) == module(b));
+    groups.map(|group| (group.first().map_or("", |(name, _)| module(name)), group))
 }
 
 #[cfg(test)]

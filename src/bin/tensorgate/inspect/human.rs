@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
+use tensorgate::Shape;
 use tensorgate::safetensors::{Header, TensorInfo};
-use tensorgate::{Name, Shape};
 
-use super::group::{Group, groups};
+use super::group::{Named, groups, sorted};
 use super::totals::{Totals, alignment, parameters, totals};
 use crate::output::{FAINT, ODD, STRONG};
 use crate::report::Report;
@@ -36,8 +36,8 @@ pub(super) fn safetensors(out: &mut impl Write, report: &Report, header: &Header
         let message = text::ascii(&note.message);
         writeln!(out, "{ODD}{:<10}{ODD:#}  {} at byte {}: {message}", note.severity, note.code, note.offset)?;
     }
-    for group in groups(header) {
-        module(out, &group, all)?;
+    for (name, tensors) in groups(&sorted(header)) {
+        module(out, name, tensors, all)?;
     }
     Ok(())
 }
@@ -59,28 +59,32 @@ fn metadata(out: &mut impl Write, header: &Header<'_>, all: bool) -> io::Result<
         text::count(metadata.iter().fold(0, |count: u64, _| count.saturating_add(1)), "key")
     )?;
     for (key, value) in metadata {
-        writeln!(out, "  {}: {}", cut(key, NAME, all), cut(value, VALUE, all))?;
+        writeln!(out, "  {}: {}", cut(&key.to_cow(), NAME, all), cut(&value.to_cow(), VALUE, all))?;
     }
     Ok(())
 }
 
-fn cut(name: Name<'_>, columns: usize, all: bool) -> String {
-    text::name(name, if all { usize::MAX } else { columns })
+/// Text as it is shown, cut after `columns` columns unless all of it is asked for.
+fn cut(text: &str, columns: usize, all: bool) -> String {
+    text::short(text, if all { usize::MAX } else { columns })
 }
 
-fn module(out: &mut impl Write, group: &Group<'_>, all: bool) -> io::Result<()> {
+fn module(out: &mut impl Write, name: &str, tensors: &[Named<'_>], all: bool) -> io::Result<()> {
     let mut sum = Totals::default();
-    group.tensors.iter().for_each(|(_, info)| sum.add(info));
-    let module = if group.module.is_empty() { "(no module)".to_owned() } else { text::ascii(&group.module) };
-    let module = if all || module.len() <= VALUE { module } else { format!("{module:.VALUE$}...") };
-    writeln!(out)?;
-    writeln!(out, "{STRONG}{module}{STRONG:#}{FAINT}  {}{FAINT:#}", total(&sum))?;
     // What the module's heading says already is not said again.
-    let known = if group.module.is_empty() { 0 } else { group.module.len().saturating_add(1) };
-    let rows: Vec<[String; 3]> = group.tensors.iter().map(|(name, info)| row(name, known, info, all)).collect();
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0);
-    let (names, shapes) = (width(0).min(NAME), width(2).min(NAME));
-    for ((_, info), [name, dtype, shape]) in group.tensors.iter().zip(&rows) {
+    let known = if name.is_empty() { 0 } else { name.len().saturating_add(1) };
+    let (mut names, mut shapes) = (0, 0);
+    for (name, info) in tensors {
+        sum.add(info);
+        let [name, _, shape] = row(name, known, info, all);
+        (names, shapes) = (names.max(name.len()), shapes.max(shape.len()));
+    }
+    let (names, shapes) = (names.min(NAME), shapes.min(NAME));
+    let heading = if name.is_empty() { "(no module)".to_owned() } else { cut(name, VALUE, all) };
+    writeln!(out, "\n{STRONG}{heading}{STRONG:#}{FAINT}  {}{FAINT:#}", total(&sum))?;
+    // Rows are made again rather than kept: a file can have millions.
+    for (name, info) in tensors {
+        let [name, dtype, shape] = row(name, known, info, all);
         let (size, at) = (text::size(info.span().len()), info.span().start());
         writeln!(out, "  {name:names$}  {dtype:<5}  {shape:shapes$}  at {at}, {size}{}", odd(info))?;
     }
@@ -89,8 +93,7 @@ fn module(out: &mut impl Write, group: &Group<'_>, all: bool) -> io::Result<()> 
 
 /// A row's name, dtype and shape.
 fn row(name: &str, known: usize, info: &TensorInfo<'_>, all: bool) -> [String; 3] {
-    let leaf = text::ascii(name.get(known..).unwrap_or(name));
-    let leaf = if all || leaf.len() <= NAME { leaf } else { format!("{leaf:.NAME$}...") };
+    let leaf = cut(name.get(known..).unwrap_or(name), NAME, all);
     let leaf = if leaf.is_empty() { "\"\"".to_owned() } else { leaf };
     [leaf, info.dtype().to_string(), shape(info.shape(), all)]
 }

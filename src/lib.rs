@@ -62,9 +62,13 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+#[cfg(feature = "alloc")]
+pub mod audit;
 mod cursor;
 mod dtype;
 mod error;
+#[cfg(feature = "std")]
+pub mod file;
 mod json;
 mod limits;
 mod name;

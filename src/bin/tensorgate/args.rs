@@ -1,0 +1,119 @@
+//! What can be asked for.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use tensorgate::Limits;
+use tensorgate::file::Head;
+
+use crate::judge::Options;
+
+const EXAMPLES: &str = "\
+Examples:
+  tensorgate check model.safetensors
+  tensorgate check models --format jsonl
+  cat model.safetensors | tensorgate check -
+  tensorgate inspect model.safetensors
+  tensorgate inspect model.safetensors --json
+
+Exit codes:
+  0  every file was accepted
+  1  at least one file was rejected
+  2  none was rejected, but a file could not be read; or there was nothing to
+     check, the output was closed early, or the command line is wrong";
+
+/// Says whether model files can be trusted, and what is in them.
+///
+/// Only the header of a file is read, never its tensors. Nothing in a file is run, and its text is shown escaped.
+#[derive(Debug, Parser)]
+#[command(name = "tensorgate", version, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Check(Check),
+    Inspect(Inspect),
+}
+
+/// Judge files: accepted, rejected (with the rule, the byte and the fix), or unreadable.
+///
+/// Directories are searched for *.safetensors, *.gguf and *.index.json; other files there are skipped and counted.
+/// Symbolic links to files are followed, those to directories are not (but a PATH is, whatever it is). A file named as
+/// PATH is judged whatever it is called.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Check {
+    /// Files and directories; "-" is standard input.
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// For people, as one JSON document, or as one JSON object a line and file.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+
+    /// Print nothing of accepted files, and no summary (human format only).
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
+    /// Show notes besides warnings for accepted files (human format; JSON always has them).
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Human,
+    Json,
+    Jsonl,
+}
+
+/// Show what is in a file: tensors by module, types, sizes, offsets and metadata.
+///
+/// A file that is not accepted is reported as by check.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Inspect {
+    /// A file; "-" is standard input.
+    #[arg(value_name = "PATH")]
+    pub(crate) path: PathBuf,
+
+    /// Show long names, shapes and metadata values whole.
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Print one JSON document.
+    #[arg(long, conflicts_with = "all")]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+/// How files are read.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Reading {
+    /// The longest safetensors header, in bytes of JSON.
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::DEFAULT.header_len())]
+    max_header: u64,
+
+    /// Give up on standard input, or a pipe, after so many bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = Head::STREAM_LIMIT)]
+    max_stream: u64,
+
+    /// Accept white space before a header's "{", and warn of it.
+    #[arg(long)]
+    allow_leading_space: bool,
+}
+
+impl Reading {
+    pub(crate) fn options(&self) -> Options {
+        let limits = Limits::DEFAULT.with_header_len(self.max_header).with_leading_space(self.allow_leading_space);
+        Options { limits, stream_limit: self.max_stream }
+    }
+}

@@ -1,0 +1,93 @@
+//! safetensors files.
+
+use std::path::Path;
+
+use tensorgate::file::{Head, ReadError};
+use tensorgate::safetensors::Header;
+use tensorgate::{Error, ErrorKind, audit};
+
+use super::{Model, Options, ends_with};
+use crate::excerpt::Excerpt;
+use crate::report::{Fault, Format, Note, Report};
+
+/// Reads the header and judges it.
+pub(super) fn judge(
+    path: &Path,
+    head: &mut Head,
+    options: &Options,
+    look: &mut dyn FnMut(&Report, Model<'_>),
+) -> Result<Report, ReadError> {
+    let len = head.load_safetensors(&options.limits)?;
+    let size = head.file_len();
+    let outcome = Header::open(head.bytes(), len, &options.limits).and_then(|header| {
+        let report = accepted(path, size, &header, &audit::safetensors(&header)?);
+        look(&report, Model::SafeTensors(&header));
+        Ok(report)
+    });
+    match outcome {
+        Ok(report) => Ok(report),
+        Err(error) => {
+            if is_frame(error) {
+                // A few bytes more show a person what the file is instead.
+                head.fetch(16)?;
+            }
+            Ok(Report { size, ..refused(path, head.bytes(), error) })
+        }
+    }
+}
+
+fn accepted(path: &Path, size: Option<u64>, header: &Header<'_>, findings: &[audit::Finding<'_>]) -> Report {
+    let mut report = Report::accepted(path, Format::SafeTensors);
+    report.size = size;
+    report.tensors = u64::try_from(header.len()).ok();
+    report.findings.extend(findings.iter().map(|finding| Note {
+        severity: finding.severity(),
+        code: finding.code(),
+        offset: finding.at(),
+        message: finding.to_string(),
+    }));
+    report
+}
+
+fn refused(path: &Path, bytes: &[u8], error: Error) -> Report {
+    let advice = audit::advice(error.kind());
+    if error.kind().is_callers() {
+        return Report::unreadable(path, error.code(), "there is no memory to judge the file".to_owned(), advice);
+    }
+    let fault = Fault {
+        code: error.code(),
+        offset: Some(error.at()),
+        message: error.kind().what().to_owned(),
+        expected: expected(bytes, error),
+        advice,
+        excerpt: Excerpt::of(frame_and_header(bytes), error.at()),
+    };
+    let named = ends_with(path, ".safetensors");
+    let format = if is_frame(error) && !named { Format::Unknown } else { Format::SafeTensors };
+    Report::rejected(path, format, fault)
+}
+
+/// What would have been right, and for the header's length what stands there.
+fn expected(bytes: &[u8], error: Error) -> Option<String> {
+    let right = format!("{} {}", error.kind().want_label(), error.want()?);
+    match declared(bytes) {
+        Some(length) if is_frame(error) => Some(format!("{right}, declared: {length}")),
+        _ => Some(right),
+    }
+}
+
+/// Whether the file's first eight bytes already do not fit, so that only its name says that it is safetensors.
+const fn is_frame(error: Error) -> bool {
+    matches!(error.kind(), ErrorKind::StTooShort | ErrorKind::StHeaderLimit | ErrorKind::StHeaderPastEnd)
+}
+
+/// The header length that the file declares.
+fn declared(bytes: &[u8]) -> Option<u64> {
+    bytes.first_chunk().map(|frame| u64::from_le_bytes(*frame))
+}
+
+/// What stands before the data section, as far as it was read.
+fn frame_and_header(bytes: &[u8]) -> &[u8] {
+    let end = declared(bytes).and_then(|length| usize::try_from(length.saturating_add(8)).ok());
+    end.and_then(|end| bytes.get(..end)).unwrap_or(bytes)
+}

@@ -1,0 +1,59 @@
+//! Standard output: coloured on terminals only, and JSON in plain ASCII.
+
+use std::io::{self, BufWriter, Write};
+
+use anstream::AutoStream;
+use clap::builder::styling::{AnsiColor, Style};
+use serde::Serialize;
+use serde_json::ser::Formatter;
+
+/// Standard output. Styles are dropped where it is no terminal or `NO_COLOR` is set.
+pub(crate) type Out = BufWriter<AutoStream<io::StdoutLock<'static>>>;
+
+/// Opens it.
+pub(crate) fn stdout() -> Out {
+    BufWriter::new(AutoStream::auto(io::stdout().lock()))
+}
+
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const ODD: Style = AnsiColor::Yellow.on_default();
+pub(crate) const STRONG: Style = Style::new().bold();
+pub(crate) const FAINT: Style = Style::new().dimmed();
+
+/// Writes a value as JSON on one line, without the line's end.
+pub(crate) fn json(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    value.serialize(&mut serde_json::Serializer::with_formatter(out, Ascii))?;
+    Ok(())
+}
+
+/// Compact JSON in which everything but printable ASCII is escaped, so that it is safe on a terminal and still exact.
+struct Ascii;
+
+impl Formatter for Ascii {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        for piece in fragment.split_inclusive(|c| !matches!(c, ' '..='~')) {
+            let last = piece.chars().next_back().filter(|c| !matches!(c, ' '..='~'));
+            let plain = last.and_then(|last| piece.strip_suffix(last)).unwrap_or(piece);
+            writer.write_all(plain.as_bytes())?;
+            for unit in last.map(|last| last.encode_utf16(&mut [0; 2]).to_vec()).unwrap_or_default() {
+                write!(writer, "\\u{unit:04x}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_ascii_and_exact() {
+        let hostile = "a\u{1b}\u{7f}\u{9b}\u{e9}\"\\\u{1f600}\n\u{202e}z";
+        let mut out = Vec::new();
+        json(&mut out, &hostile).unwrap();
+        assert!(out.iter().all(|byte| (b' '..=b'~').contains(byte)));
+        assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), hostile);
+    }
+}

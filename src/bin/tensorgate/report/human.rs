@@ -1,0 +1,63 @@
+//! Reports for people.
+
+use std::io::{self, Write};
+
+use tensorgate::audit::Severity;
+
+use super::{Fault, Report, Summary, Verdict};
+use crate::output::{BAD, FAINT, GOOD, ODD, STRONG};
+use crate::text;
+
+/// One line with the verdict, then what belongs to it, indented.
+pub(crate) fn file(out: &mut impl Write, report: &Report, verbose: bool) -> io::Result<()> {
+    let style = match report.verdict {
+        Verdict::Accepted => GOOD,
+        Verdict::Rejected => BAD,
+        Verdict::Unreadable => ODD,
+    };
+    let path = text::path(&report.path);
+    write!(out, "{style}{:<10}{style:#}  {path}", report.verdict.as_str())?;
+    match &report.fault {
+        None => writeln!(out, "{FAINT}  ({}){FAINT:#}", summary(report))?,
+        Some(fault) => fault_lines(out, fault)?,
+    }
+    for note in &report.findings {
+        if note.severity == Severity::Note && !verbose {
+            continue;
+        }
+        let style = if note.severity == Severity::Note { FAINT } else { ODD };
+        let message = text::ascii(&note.message);
+        writeln!(out, "    {style}{}{style:#} {} at byte {}: {message}", note.severity, note.code, note.offset)?;
+    }
+    Ok(())
+}
+
+/// What an accepted file is, in a few words.
+fn summary(report: &Report) -> String {
+    let mut words = vec![report.format.as_str().to_owned()];
+    words.extend(report.tensors.map(|tensors| text::count(tensors, "tensor")));
+    words.extend(report.size.map(text::size));
+    words.join(", ")
+}
+
+fn fault_lines(out: &mut impl Write, fault: &Fault) -> io::Result<()> {
+    write!(out, ": {STRONG}{}{STRONG:#}", fault.code)?;
+    if let Some(offset) = fault.offset {
+        write!(out, " at byte {offset}")?;
+    }
+    writeln!(out, ": {}", text::ascii(&fault.message))?;
+    if let Some(excerpt) = &fault.excerpt {
+        writeln!(out, "    | {}", excerpt.text)?;
+        writeln!(out, "    | {BAD}{}{BAD:#}", excerpt.caret())?;
+    }
+    if let Some(expected) = &fault.expected {
+        writeln!(out, "    {expected}")?;
+    }
+    writeln!(out, "    {}", fault.advice)
+}
+
+/// The last line.
+pub(crate) fn end(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    let Summary { accepted, rejected, unreadable, skipped } = summary;
+    writeln!(out, "{accepted} accepted, {rejected} rejected, {unreadable} unreadable, {skipped} skipped")
+}

@@ -1,0 +1,154 @@
+//! What is said of a file.
+
+pub(crate) mod human;
+pub(crate) mod json;
+
+use std::path::{Path, PathBuf};
+
+use tensorgate::audit::Severity;
+use tensorgate::file::ReadError;
+
+use crate::Exit;
+use crate::excerpt::Excerpt;
+
+/// What a file turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    SafeTensors,
+    Gguf,
+    Index,
+    Unknown,
+}
+
+impl Format {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::SafeTensors => "safetensors",
+            Self::Gguf => "gguf",
+            Self::Index => "index",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Accepted,
+    Rejected,
+    Unreadable,
+}
+
+impl Verdict {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// Why a file was not accepted.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) code: &'static str,
+    /// Absolute offset of the field that lied; none where nothing was read.
+    pub(crate) offset: Option<u64>,
+    pub(crate) message: String,
+    /// What would have been right, as `expected to begin at 16`, where there is such a thing.
+    pub(crate) expected: Option<String>,
+    /// What to do.
+    pub(crate) advice: &'static str,
+    pub(crate) excerpt: Option<Excerpt>,
+}
+
+/// Something worth knowing about an accepted file.
+#[derive(Debug)]
+pub(crate) struct Note {
+    pub(crate) severity: Severity,
+    pub(crate) code: &'static str,
+    pub(crate) offset: u64,
+    pub(crate) message: String,
+}
+
+/// All that is said of one file.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) path: PathBuf,
+    pub(crate) format: Format,
+    pub(crate) verdict: Verdict,
+    pub(crate) fault: Option<Fault>,
+    pub(crate) findings: Vec<Note>,
+    /// Length in bytes; none for a stream that was not read to its end.
+    pub(crate) size: Option<u64>,
+    pub(crate) tensors: Option<u64>,
+}
+
+impl Report {
+    /// An accepted file.
+    pub(crate) fn accepted(path: &Path, format: Format) -> Self {
+        Self {
+            path: path.to_owned(),
+            format,
+            verdict: Verdict::Accepted,
+            fault: None,
+            findings: Vec::new(),
+            size: None,
+            tensors: None,
+        }
+    }
+
+    /// A rejected file.
+    pub(crate) fn rejected(path: &Path, format: Format, fault: Fault) -> Self {
+        Self { verdict: Verdict::Rejected, fault: Some(fault), ..Self::accepted(path, format) }
+    }
+
+    /// A file without a verdict.
+    pub(crate) fn unreadable(path: &Path, code: &'static str, message: String, advice: &'static str) -> Self {
+        let fault = Fault { code, offset: None, message, expected: None, advice, excerpt: None };
+        Self { verdict: Verdict::Unreadable, fault: Some(fault), ..Self::accepted(path, Format::Unknown) }
+    }
+
+    /// A file that could not be read.
+    pub(crate) fn unread(path: &Path, error: &ReadError) -> Self {
+        let advice = match error {
+            ReadError::IsDirectory => "Name the files in it, or give the directory to check.",
+            ReadError::NotRegular => "Name it as PATH to read it as a stream.",
+            ReadError::Changed { .. } => "Wait until the file is written, then check it again.",
+            ReadError::StreamTooLong { .. } => "If the stream is meant to be so long, raise --max-stream.",
+            ReadError::Memory { .. } => "Free memory, or lower --max-header.",
+            _ => "See that the file is there and may be read.",
+        };
+        Self::unreadable(path, error.code(), error.to_string(), advice)
+    }
+}
+
+/// How many files had which verdict.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Summary {
+    pub(crate) accepted: u64,
+    pub(crate) rejected: u64,
+    pub(crate) unreadable: u64,
+    pub(crate) skipped: u64,
+}
+
+impl Summary {
+    pub(crate) fn add(&mut self, verdict: Verdict) {
+        let count = match verdict {
+            Verdict::Accepted => &mut self.accepted,
+            Verdict::Rejected => &mut self.rejected,
+            Verdict::Unreadable => &mut self.unreadable,
+        };
+        *count = count.saturating_add(1);
+    }
+
+    /// A rejected file counts more than one that could not be read: it is a verdict.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self { rejected: 1.., .. } => Exit::Rejected,
+            Self { unreadable: 1.., .. } | Self { accepted: 0, .. } => Exit::Trouble,
+            _ => Exit::Accepted,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Making text safe to print: everything that comes from a file or a path is printable ASCII when it leaves here.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// One character, escaped where it is not printable ASCII.
+fn push(out: &mut String, c: char) {
+    match c {
+        ' '..='[' | ']'..='~' => out.push(c),
+        _ => out.extend(c.escape_default()),
+    }
+}
+
+/// The text with everything but printable ASCII escaped.
+pub(crate) fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    text.chars().for_each(|c| push(&mut out, c));
+    out
+}
+
+/// A path; bytes that are no UTF-8 are shown as `\xff`.
+pub(crate) fn path(path: &Path) -> String {
+    let mut out = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        for c in chunk.valid().chars() {
+            // There a backslash separates.
+            if cfg!(windows) && c == '\\' { out.push(c) } else { push(&mut out, c) }
+        }
+        for byte in chunk.invalid() {
+            write!(out, "\\x{byte:02x}").unwrap_or_default();
+        }
+    }
+    out
+}
+
+/// The text escaped, and cut after `columns` columns.
+pub(crate) fn short(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        let before = out.len();
+        push(&mut out, c);
+        if out.len() > columns {
+            out.truncate(before);
+            write!(out, "... ({} bytes)", text.len()).unwrap_or_default();
+            break;
+        }
+    }
+    out
+}
+
+/// Bytes for people: `12 bytes`, `1.5 KiB (1536 bytes)`.
+pub(crate) fn size(bytes: u64) -> String {
+    match rounded(bytes) {
+        Some(rounded) => format!("{rounded} ({bytes} bytes)"),
+        None if bytes == 1 => "1 byte".to_owned(),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+/// Bytes in the largest unit of which there is at least one, to a tenth, rounded down; none below a KiB.
+fn rounded(bytes: u64) -> Option<String> {
+    let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let power = bytes.checked_ilog2()? / 10;
+    let unit = units.get(usize::try_from(power.checked_sub(1)?).ok()?)?;
+    let shift = power.saturating_mul(10);
+    let whole = bytes >> shift;
+    let rest = bytes.wrapping_sub(whole << shift);
+    let tenth = u128::from(rest).saturating_mul(10) >> shift;
+    Some(format!("{whole}.{tenth} {unit}"))
+}
+
+/// `1 tensor`, `2 tensors`.
+pub(crate) fn count(count: u64, one: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {one}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size(0), "0 bytes");
+        assert_eq!(size(1), "1 byte");
+        assert_eq!(size(1023), "1023 bytes");
+        assert_eq!(size(1024), "1.0 KiB (1024 bytes)");
+        assert_eq!(size(1_048_575), "1023.9 KiB (1048575 bytes)");
+        assert_eq!(size(3 << 29), "1.5 GiB (1610612736 bytes)");
+        assert_eq!(size(u64::MAX), "15.9 EiB (18446744073709551615 bytes)");
+    }
+
+    #[test]
+    fn nothing_but_ascii() {
+        assert_eq!(ascii("a\u{1b}[2J\u{e9}\n"), "a\\u{1b}[2J\\u{e9}\\n");
+        assert_eq!(path(Path::new("a b/\u{202e}")), "a b/\\u{202e}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn paths_need_not_be_utf8() {
+        use std::os::unix::ffi::OsStrExt;
+        let odd = std::ffi::OsStr::from_bytes(b"a\xff\xc3\xa9\\");
+        assert_eq!(path(Path::new(odd)), "a\\xff\\u{e9}\\\\");
+    }
+}

@@ -1,0 +1,88 @@
+//! `tensorgate inspect`.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::common::{bytes, cases, file};
+use crate::{pipe, run, sound};
+
+#[test]
+fn json_shows_what_the_reference_shows() {
+    for case in cases("safetensors.json").iter().filter(|case| case["strict_expected"] == "ok").step_by(3) {
+        let shown = pipe(&bytes(case), &["inspect", "-", "--json"]);
+        assert_eq!(shown.code, 0);
+        let document: Value = serde_json::from_str(&shown.out).unwrap();
+        let rows = |tensors: &Value, keys: [&str; 5]| {
+            let mut rows: Vec<Value> =
+                tensors.as_array().unwrap().iter().map(|t| json!(keys.map(|key| get(t, key)))).collect();
+            rows.sort_by_key(|row| (row[4].as_u64(), row[3].as_u64(), row[0].as_str().map(str::to_owned)));
+            rows
+        };
+        let ours = rows(&document["tensors"], ["name", "dtype", "shape", "bytes", "offset"]);
+        let theirs = rows(&case["reference_view"]["tensors"], ["0", "1", "2", "3", "4"]);
+        assert_eq!(ours, theirs, "{}", case["name"]);
+        let metadata = document["metadata"].as_object().map(|map| {
+            let mut pairs: Vec<(&String, &str)> = map.iter().map(|(k, v)| (k, v.as_str().unwrap())).collect();
+            pairs.sort_unstable();
+            json!(pairs)
+        });
+        assert_eq!(json!(metadata), case["reference_view"]["metadata"], "{}", case["name"]);
+    }
+}
+
+/// A member of an object, or an element of an array.
+fn get(value: &Value, key: &str) -> Value {
+    key.parse::<usize>().map_or_else(|_| value[key].clone(), |index| value[index].clone())
+}
+
+#[test]
+fn people_see_modules_in_order_with_totals() {
+    let shown = pipe(&sound(), &["inspect", "-"]);
+    let lines: Vec<&str> = shown.out.lines().collect();
+    for line in [
+        "format      safetensors",
+        "data        begins at byte 128, aligned to 128 bytes",
+        "total       2 tensors, 10 parameters, 28 bytes",
+        "F32         1 tensor, 6 parameters, 24 bytes",
+        "U8          1 tensor, 4 parameters, 4 bytes",
+        "metadata    none",
+        "h.2  1 tensor, 4 parameters, 4 bytes",
+        "  w  U8     [4]  at 152, 4 bytes",
+        "h.10  1 tensor, 6 parameters, 24 bytes",
+        "  w  F32    [2, 3]  at 128, 24 bytes",
+    ] {
+        assert!(lines.contains(&line), "{line:?} in {}", shown.out);
+    }
+    let place = |head: &str| lines.iter().position(|line| line.starts_with(head)).unwrap();
+    assert!(place("h.2  ") < place("h.10  "));
+}
+
+#[test]
+fn long_values_are_cut_unless_all_is_asked_for() {
+    let long = "v".repeat(5000);
+    let name = "n".repeat(300);
+    let dims = ["1"; 70].join(",");
+    let header = format!(
+        "{{\"__metadata__\":{{\"k\":\"{long}\"}},\"{name}.{name}\":{{\"dtype\":\"U8\",\"shape\":[{dims}],\"data_offsets\":[0,1]}}}}"
+    );
+    let file = file(&header, &[1]);
+    let cut = pipe(&file, &["inspect", "-"]);
+    assert!(cut.out.lines().all(|line| line.len() < 250), "{}", cut.out);
+    assert!(cut.out.contains("... (5000 bytes)") && cut.out.contains("(70 dimensions)"));
+    let all = pipe(&file, &["inspect", "-", "--all"]);
+    assert!(all.out.contains(&long) && all.out.contains(&name) && all.out.contains(&dims.replace(',', ", ")));
+}
+
+#[test]
+fn a_rejected_file_is_reported_as_by_check() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("x.safetensors"), file("[]", b"")).unwrap();
+    let (inspected, checked) =
+        (run(folder.path(), &["inspect", "x.safetensors"]), run(folder.path(), &["check", "x.safetensors"]));
+    assert_eq!(inspected.code, 1);
+    assert!(checked.out.starts_with(&inspected.out) && inspected.out.contains("JS-NOT-OBJECT at byte 8"));
+    let inspected = run(folder.path(), &["inspect", "x.safetensors", "--json"]);
+    let checked = run(folder.path(), &["check", "x.safetensors", "--format=jsonl"]);
+    assert_eq!((inspected.lines(), inspected.code), (checked.lines(), 1));
+}

@@ -50,7 +50,8 @@ impl<'a> Shape<'a> {
 
     /// How many dimensions there are; 0 for a scalar. Linear in the length of the shape's text.
     pub fn rank(&self) -> usize {
-        self.iter().count()
+        // `count` adds with a panic where overflow is checked; a header has fewer dimensions than bytes.
+        self.iter().fold(0, |rank, _| rank.saturating_add(1))
     }
 
     /// The dimension at `axis`, counted from the outermost.
@@ -107,11 +108,12 @@ impl PartialEq<[u64]> for Shape<'_> {
 impl fmt::Display for Shape<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[")?;
-        for (axis, dim) in self.iter().enumerate() {
-            if axis > 0 {
-                f.write_str(", ")?;
-            }
-            write!(f, "{dim}")?;
+        let mut dims = self.iter();
+        if let Some(first) = dims.next() {
+            write!(f, "{first}")?;
+        }
+        for dim in dims {
+            write!(f, ", {dim}")?;
         }
         f.write_str("]")
     }

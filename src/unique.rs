@@ -182,45 +182,67 @@ impl Table {
     }
 }
 
-/// Sorts the first `count` words in place by `less`: O(n log n) whatever the input, no recursion.
-pub(crate) fn heap_sort<W: Words + ?Sized>(
-    words: &mut W,
-    count: usize,
-    mut less: impl FnMut(&W, u32, u32) -> bool,
-) {
-    for root in (0..count / 2).rev() {
-        sift(words, root, count, &mut less);
+/// Storage whose items can be read and written by index, for [`heap_sort`].
+pub(crate) trait Items {
+    type Item: Copy;
+    fn item(&self, index: usize) -> Self::Item;
+    fn set_item(&mut self, index: usize, item: Self::Item);
+}
+
+impl<W: Words + ?Sized> Items for W {
+    type Item = u32;
+
+    #[inline]
+    fn item(&self, index: usize) -> u32 {
+        self.word(index)
     }
-    for end in (1..count).rev() {
-        let (first, last) = (words.word(0), words.word(end));
-        words.set_word(0, last);
-        words.set_word(end, first);
-        sift(words, 0, end, &mut less);
+
+    #[inline]
+    fn set_item(&mut self, index: usize, item: u32) {
+        self.set_word(index, item);
     }
 }
 
-/// Lets the word at `root` sink to its place in the heap of `count` words.
-fn sift<W: Words + ?Sized>(
-    words: &mut W,
+/// Sorts the first `count` items in place by `less`: O(n log n) whatever the input, no recursion, and (unlike the
+/// standard library's, which panics where an order is no order) no path to a panic.
+pub(crate) fn heap_sort<S: Items + ?Sized>(
+    items: &mut S,
+    count: usize,
+    mut less: impl FnMut(&S, S::Item, S::Item) -> bool,
+) {
+    for root in (0..count / 2).rev() {
+        sift(items, root, count, &mut less);
+    }
+    for end in (1..count).rev() {
+        let (first, last) = (items.item(0), items.item(end));
+        items.set_item(0, last);
+        items.set_item(end, first);
+        sift(items, 0, end, &mut less);
+    }
+}
+
+/// Lets the item at `root` sink to its place in the heap of `count` items.
+fn sift<S: Items + ?Sized>(
+    items: &mut S,
     mut root: usize,
     count: usize,
-    less: &mut impl FnMut(&W, u32, u32) -> bool,
+    less: &mut impl FnMut(&S, S::Item, S::Item) -> bool,
 ) {
-    let sinking = words.word(root);
+    let sinking = items.item(root);
     loop {
         let left = root.saturating_mul(2).saturating_add(1);
         if left >= count {
             break;
         }
         let right = left.saturating_add(1);
-        let child = if right < count && less(words, words.word(left), words.word(right)) { right } else { left };
-        if !less(words, sinking, words.word(child)) {
+        let child = if right < count && less(items, items.item(left), items.item(right)) { right } else { left };
+        if !less(items, sinking, items.item(child)) {
             break;
         }
-        words.set_word(root, words.word(child));
+        items.set_item(root, items.item(child));
         root = child;
     }
-    words.set_word(root, sinking);
+    items.set_item(root, sinking);
 }
 
 #[cfg(test)]

@@ -130,7 +130,8 @@ pub(super) fn tiling(text: Text<'_>, slots: &mut [Slot], tiled: bool, data_len: 
     if tiled {
         covered = slots.last().map_or(0, |slot| slot.end);
     } else {
-        slots.sort_unstable_by_key(|slot| (slot.begin, slot.end, slot.name_at));
+        let key = |slot: &Slot| (slot.begin, slot.end, slot.name_at);
+        heap_sort(slots, slots.len(), |_, a, b| key(&a) < key(&b));
         for slot in &*slots {
             if slot.begin != covered {
                 let kind = if slot.begin > covered { ErrorKind::StGap } else { ErrorKind::StOverlap };

@@ -185,7 +185,8 @@ fn canonical_dtype(text: &[u8]) -> Option<(Dtype, &[u8])> {
         [b'B', b'F', b'1', b'6', rest @ ..] if rest.first() == Some(&b'"') => Some((Dtype::BF16, rest)),
         [b'F', b'1', b'6', rest @ ..] if rest.first() == Some(&b'"') => Some((Dtype::F16, rest)),
         _ => {
-            let len = text.iter().take(12).position(|byte| *byte == b'"')?;
+            // The longest tag has 11 letters.
+            let len = (0..12).find(|at| text.get(*at) == Some(&b'"'))?;
             let (tag, rest) = text.split_at_checked(len)?;
             Some((Dtype::from_tag(tag)?, rest))
         }

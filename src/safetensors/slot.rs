@@ -1,6 +1,6 @@
 //! The storage that parsing a header takes: one slot a tensor, the caller's or our own.
 
-use crate::unique::Words;
+use crate::unique::{Items, Words};
 use crate::{Dtype, num};
 
 /// Storage for one tensor of a header, 40 bytes. Callers without an allocator bring a slice of them.
@@ -45,6 +45,22 @@ impl Slot {
     #[inline]
     pub(super) const fn named(name_at: u32, name_len: u32, escaped: bool) -> Self {
         Self { name_at, name_len, escaped, ..Self::EMPTY }
+    }
+}
+
+impl Items for [Slot] {
+    type Item = Slot;
+
+    #[inline]
+    fn item(&self, index: usize) -> Slot {
+        self.get(index).copied().unwrap_or(Slot::EMPTY)
+    }
+
+    #[inline]
+    fn set_item(&mut self, index: usize, item: Slot) {
+        if let Some(place) = self.get_mut(index) {
+            *place = item;
+        }
     }
 }
 

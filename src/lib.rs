@@ -84,12 +84,12 @@ mod view;
 
 pub use dtype::Dtype;
 pub use error::{Error, ErrorKind, NotFound};
+#[cfg(feature = "std")]
+pub use file::IoSink;
 pub use limits::Limits;
 pub use name::Name;
 pub use safetensors::SafeTensors;
 pub use shape::{DimIter, Shape};
-#[cfg(feature = "std")]
-pub use sink::IoSink;
 pub use sink::Sink;
 pub use slice::{Axis, SliceError, SubTensor};
 pub use span::Span;

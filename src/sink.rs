@@ -3,7 +3,7 @@
 /// Something that takes a file's bytes, in order, and keeps all of them or says why not.
 ///
 /// Implemented for `Vec<u8>` (with `alloc`; it fails where memory is out and does not abort), for anything that is
-/// [`std::io::Write`] through [`IoSink`] (with `std`), and for `&mut` of any sink. Where there is no `std`, a flash
+/// `std::io::Write` through `IoSink` (with `std`), and for `&mut` of any sink. Where there is no `std`, a flash
 /// driver or a socket is a few lines:
 ///
 /// ```
@@ -81,48 +81,5 @@ impl Sink for Count {
     fn write_all(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {
         self.0 = self.0.saturating_add(crate::num::widen(bytes.len()));
         Ok(())
-    }
-}
-
-/// Any [`std::io::Write`] as a [`Sink`].
-///
-/// ```
-/// use tensorgate::{IoSink, Sink};
-///
-/// let mut sink = IoSink::new(std::io::BufWriter::new(Vec::new()));
-/// sink.write_all(b"{}")?;
-/// sink.flush()?;
-/// assert_eq!(sink.into_inner().get_ref(), b"{}");
-/// # Ok::<(), std::io::Error>(())
-/// ```
-#[cfg(feature = "std")]
-#[derive(Clone, Debug, Default)]
-pub struct IoSink<W> {
-    inner: W,
-}
-
-#[cfg(feature = "std")]
-impl<W: std::io::Write> IoSink<W> {
-    /// A sink over `inner`.
-    pub const fn new(inner: W) -> Self {
-        Self { inner }
-    }
-
-    /// What the sink was made of.
-    pub fn into_inner(self) -> W {
-        self.inner
-    }
-}
-
-#[cfg(feature = "std")]
-impl<W: std::io::Write> Sink for IoSink<W> {
-    type Error = std::io::Error;
-
-    fn write_all(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {
-        self.inner.write_all(bytes)
-    }
-
-    fn flush(&mut self) -> Result<(), Self::Error> {
-        self.inner.flush()
     }
 }

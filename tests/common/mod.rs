@@ -1,6 +1,8 @@
 //! What several tests need: the case files, and hexadecimal.
 #![allow(dead_code, reason = "each test uses its own part")]
 
+pub(crate) mod corpus;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;

@@ -197,6 +197,10 @@ fn swar(chunk: [u8; 8]) -> (u32, u64) {
 /// else, which the careful path then judges.
 #[inline]
 pub(crate) fn digits8(text: &[u8]) -> Option<(u64, usize)> {
+    // One digit: most zeros and ones, of which a shape can have millions.
+    if let [digit @ b'0'..=b'9', b',' | b']', ..] = text {
+        return Some((u64::from(*digit & 0x0F), 1));
+    }
     let (chunk, tail) = text.split_first_chunk::<8>()?;
     let (count, value) = swar(*chunk);
     let leading_zero = chunk.first() == Some(&b'0') && count > 1;

@@ -63,6 +63,16 @@ impl<'a> Name<'a> {
         }
     }
 
+    /// Gives what the text says to `hasher`, as UTF-8.
+    pub(crate) fn feed(&self, hasher: &mut impl Hasher) {
+        if let Some(text) = self.as_str() {
+            hasher.write(text.as_bytes());
+        } else {
+            let mut buffer = [0; 4];
+            self.chars().for_each(|decoded| hasher.write(decoded.encode_utf8(&mut buffer).as_bytes()));
+        }
+    }
+
     /// A hash of what the text says: equal for equal names, however spelt.
     #[inline]
     pub(crate) fn hash64(&self) -> u64 {

@@ -3,8 +3,12 @@
 //! A [`Table`] is open addressing with linear probing over 32-bit words. A word holds an item's id and, in the bits that
 //! the id leaves, a fingerprint of its hash, so that unequal names are told apart without touching them. The hash has no
 //! secret (there is no entropy without `std`), so a hostile file can make all its names collide: each table has a budget
-//! of probes, and when it is spent the caller sorts with [`heap_sort`] instead, which no input can make slow.
+//! of probes. When it is spent, the table is filled anew with a hash [`Keyed`] by the whole text; and should that be
+//! spent too, the caller sorts with [`heap_sort`], which no input can make slower than n log n.
 
+use core::hash::Hasher as _;
+
+use crate::name::Name;
 use crate::num;
 
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -53,6 +57,28 @@ impl Fold {
     #[inline]
     pub(crate) const fn finish(&self) -> u64 {
         mix(mix(self.state, self.pending), self.count)
+    }
+}
+
+/// A hash that names cannot be made to collide under: SipHash-2-4, with a key that depends on every byte of the text that
+/// the names stand in, themselves included. Who changes a name to collide changes the key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keyed(u64);
+
+#[expect(deprecated, reason = "the one SipHash of core; what replaces it is in std alone")]
+impl Keyed {
+    /// The hash for names that stand in `text`.
+    pub(crate) fn by(text: &[u8]) -> Self {
+        let mut hasher = core::hash::SipHasher::new();
+        hasher.write(text);
+        Self(hasher.finish())
+    }
+
+    /// Equal for equal names, however spelt.
+    pub(crate) fn hash(self, name: Name<'_>) -> u64 {
+        let mut hasher = core::hash::SipHasher::new_with_keys(self.0, MULTIPLIER);
+        name.feed(&mut hasher);
+        hasher.finish()
     }
 }
 
@@ -127,6 +153,13 @@ impl Table {
         )]
         let print = hash as u32;
         (id.wrapping_add(1) & self.id_mask) | (print & !self.id_mask)
+    }
+
+    /// Fetches the word where the probing for `hash` begins: to do so for several items before any is put in lets the
+    /// machine wait for all of them at once.
+    #[inline]
+    pub(crate) fn fetch<W: Words + ?Sized>(&self, words: &W, hash: u64) {
+        core::hint::black_box(words.word(num::widen32(self.home(hash))));
     }
 
     /// Puts `id` in, unless an item for which `same` says yes is there already.
@@ -261,6 +294,17 @@ mod tests {
         }
         assert_ne!(hash(b"a"), hash(b"a\0"));
         assert_ne!(hash(b""), hash(b"\0"));
+    }
+
+    #[test]
+    fn the_keyed_hash_depends_on_the_text_and_not_on_the_spelling() {
+        let (one, other) = (Keyed::by(b"one text"), Keyed::by(b"one texu"));
+        let plain = Name::plain("model/\u{e9}\u{1f600}.weight");
+        let spelt = Name::json(r"model\/\u00e9\ud83d\ude00.we\u0069ght", true);
+        assert_eq!(plain, spelt);
+        assert_eq!(one.hash(plain), one.hash(spelt));
+        assert_ne!(one.hash(plain), other.hash(plain));
+        assert_ne!(one.hash(plain), one.hash(Name::plain("model")));
     }
 
     #[test]

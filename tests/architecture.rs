@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 const HOUSE: &[&[&str]] = &[
     &["error"],
     &["num", "limits"],
-    &["cursor", "span", "unique", "store", "sink"],
-    &["dtype", "shape", "name", "json"],
+    &["cursor", "span", "store", "sink"],
+    &["dtype", "shape", "name", "json", "unique"],
     &["view", "typed", "slice"],
     &["safetensors", "shards", "gguf", "quant"],
     &["detect", "audit"],

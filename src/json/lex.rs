@@ -199,12 +199,29 @@ const fn eight(nibbles: u64) -> u64 {
     low.wrapping_add(high) >> 32
 }
 
+/// The first eight bytes, or what there is of them with spaces behind.
+#[inline]
+fn window(text: &[u8]) -> [u8; 8] {
+    text.first_chunk::<8>().copied().unwrap_or_else(|| short_window(text))
+}
+
+#[cold]
+fn short_window(text: &[u8]) -> [u8; 8] {
+    let mut chunk = [b' '; 8];
+    chunk.iter_mut().zip(text).for_each(|(place, byte)| *place = *byte);
+    chunk
+}
+
 /// A plain integer of at most 15 digits at the start of `text`, and what follows it; `None` for anything else, which
 /// the careful reading then judges. What may follow is the caller's to say.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "measured: a tenth of the whole parse, called four times a tensor")]
 pub(crate) fn short_integer(text: &[u8]) -> Option<(u64, &[u8])> {
-    let (digits, stop) = nibbles(*text.first_chunk::<8>()?);
+    // One digit: most zeros and ones, of which a shape can have millions.
+    if let [digit @ b'0'..=b'9', b',' | b']', ..] = text {
+        return Some((u64::from(*digit & 0x0F), text.get(1..)?));
+    }
+    let (digits, stop) = nibbles(window(text));
     if stop == 0 {
         return long_integer(text, digits);
     }
@@ -222,7 +239,7 @@ pub(crate) fn short_integer(text: &[u8]) -> Option<(u64, &[u8])> {
 #[inline]
 fn long_integer(text: &[u8], first: u64) -> Option<(u64, &[u8])> {
     let (_, tail) = text.split_at_checked(8)?;
-    let (digits, stop) = nibbles(*tail.first_chunk::<8>()?);
+    let (digits, stop) = nibbles(window(tail));
     let bits = stop.trailing_zeros() & !7;
     if stop == 0 || first.trailing_zeros() >= 8 {
         return None;

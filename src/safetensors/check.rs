@@ -7,7 +7,7 @@ use crate::json::lex::Lexer;
 use crate::json::object::Members;
 use crate::name::Name;
 use crate::num;
-use crate::unique::{Insert, Table, Words, heap_sort};
+use crate::unique::{Insert, Keyed, Table, Words, heap_sort};
 
 /// The header's text and where it stands.
 #[derive(Clone, Copy, Debug)]
@@ -44,25 +44,70 @@ pub(super) enum Lookup {
     Ascending,
     /// The slots' words are a hash table.
     Hashed(Table),
-    /// The slots' words are indices that ascend by name (a file made to break the hash table).
+    /// The slots' words are indices that ascend by name (a file made to break both).
     Sorted,
+    /// The slots' words are a table of the other hash (a file made to break the quick one).
+    Keyed(Table, Keyed),
+}
+
+/// Why a table of names was not filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// The name of this slot stands in an earlier one too.
+    Duplicate(u32),
+    /// The names collide more than chance allows.
+    Exhausted,
 }
 
 /// Proves that no two names are equal, and leaves the slots ready for looking up.
 pub(super) fn unique_names(text: Text<'_>, slots: &mut [Slot]) -> Result<Lookup, Error> {
+    match fill_names(text, slots, |name| name.hash64()) {
+        Ok(table) => Ok(Lookup::Hashed(table)),
+        Err(stop) => suspect_names(text, slots, stop),
+    }
+}
+
+/// Puts every slot in a table over the slots' own words, which are all zero.
+#[inline]
+fn fill_names(text: Text<'_>, slots: &mut [Slot], hash: impl Fn(Name<'_>) -> u64) -> Result<Table, Stop> {
     let count = u32::try_from(slots.len()).unwrap_or(u32::MAX);
     let mut table = Table::new(count.saturating_mul(2), count, count);
     let mut words = NameWords(slots);
     for id in 0..count {
         let Some(name) = words.0.get(num::widen32(id)).map(|slot| text.name(slot)) else { break };
-        let outcome = table.insert(&mut words, id, name.hash64(), |words, other| {
+        let outcome = table.insert(&mut words, id, hash(name), |words, other| {
             words.0.get(num::widen32(other)).is_some_and(|slot| text.name(slot) == name)
         });
-        if outcome != Insert::New {
-            return sort_names(text, words);
+        match outcome {
+            Insert::New => {}
+            Insert::Duplicate => return Err(Stop::Duplicate(id)),
+            Insert::Exhausted => return Err(Stop::Exhausted),
         }
     }
-    Ok(Lookup::Hashed(table))
+    Ok(table)
+}
+
+/// Goes on where names are equal or collide.
+#[cold]
+fn suspect_names(text: Text<'_>, slots: &mut [Slot], mut stop: Stop) -> Result<Lookup, Error> {
+    let keyed = Keyed::by(text.json.as_bytes());
+    if stop == Stop::Exhausted {
+        clear_names(slots);
+        match fill_names(text, slots, |name| keyed.hash(name)) {
+            Ok(table) => return Ok(Lookup::Keyed(table, keyed)),
+            Err(other) => stop = other,
+        }
+    }
+    if stop != Stop::Exhausted {
+        // In the file's order, the first duplicate that is met is the first there is.
+        slots.sort_unstable_by_key(|slot| slot.name_at);
+        clear_names(slots);
+        if let Err(Stop::Duplicate(id)) = fill_names(text, slots, |name| keyed.hash(name)) {
+            let at = slots.get(num::widen32(id)).map_or(text.at, |slot| text.quote(slot));
+            return Err(Error::new(ErrorKind::StDupName, at));
+        }
+    }
+    sort_names(text, NameWords(slots))
 }
 
 /// The slow and sure way: sorts the slots' indices by name (equal names by place), and says which name in the file's
@@ -114,6 +159,13 @@ pub(super) fn find(text: Text<'_>, slots: &[Slot], lookup: &Lookup, name: &str) 
                 }
             }
             None
+        }
+        Lookup::Keyed(table, keyed) => {
+            let words = NameWordsRef(slots);
+            let found = table.find(&words, keyed.hash(wanted), |words, id| {
+                words.0.get(num::widen32(id)).is_some_and(|slot| text.name(slot) == wanted)
+            });
+            found.map(num::widen32)
         }
     }
 }
@@ -182,6 +234,11 @@ pub(super) fn unique_keys(text: Text<'_>, metadata: Metadata, scratch: &mut [Slo
     }
 }
 
+fn clear_names(slots: &mut [Slot]) {
+    let count = u32::try_from(slots.len()).unwrap_or(u32::MAX).saturating_mul(2);
+    clear(&mut NameWords(slots), count);
+}
+
 fn clear<W: Words + ?Sized>(words: &mut W, capacity: u32) {
     (0..capacity).for_each(|index| words.set_word(num::widen32(index), 0));
 }
@@ -216,22 +273,63 @@ fn keys_in<W: Words + ?Sized>(
     capacity: u32,
 ) -> Result<(), Error> {
     let most = u32::try_from(text.json.len()).unwrap_or(u32::MAX);
-    let mut table = Table::new(capacity, keys, most);
-    let mut exhausted = false;
+    let empty = Table::new(capacity, keys, most);
+    if fill_keys(text, object, words, empty, |key| key.hash64())? {
+        return Ok(());
+    }
+    clear(words, capacity);
+    let keyed = Keyed::by(text.json.as_bytes());
+    if fill_keys(text, object, words, empty, |key| keyed.hash(key))? {
+        return Ok(());
+    }
+    sort_keys(text, object, words, keys)
+}
+
+/// How many keys are hashed before the first of them is put in the table, so that their words are fetched together: a
+/// large table is in no cache.
+const AHEAD: usize = 16;
+
+/// Puts every key in the table, in the file's order; false where they collide more than chance allows.
+fn fill_keys<W: Words + ?Sized>(
+    text: Text<'_>,
+    object: u32,
+    words: &mut W,
+    mut table: Table,
+    hash: impl Fn(Name<'_>) -> u64,
+) -> Result<bool, Error> {
+    let mut ahead = [(Name::plain(""), 0_u32, 0_u64); AHEAD];
+    let mut waiting = 0_usize;
+    let mut filled = true;
     each_key(text, object, |key, position| {
-        if exhausted {
-            return Ok(());
+        if let Some(place) = ahead.get_mut(waiting) {
+            *place = (key, position, hash(key));
+            waiting = waiting.saturating_add(1);
         }
-        match table.insert(words, position, key.hash64(), |_, other| key_at(text, other) == Some(key)) {
-            Insert::New => Ok(()),
-            Insert::Duplicate => Err(Error::new(ErrorKind::StDupMetadataKey, text.absolute(position))),
-            Insert::Exhausted => {
-                exhausted = true;
-                Ok(())
-            }
+        if waiting == AHEAD && filled {
+            waiting = 0;
+            filled = put_keys(text, words, &mut table, &ahead)?;
         }
+        Ok(())
     })?;
-    if exhausted { sort_keys(text, object, words, keys) } else { Ok(()) }
+    let rest = ahead.get(..waiting).unwrap_or_default();
+    Ok(filled && put_keys(text, words, &mut table, rest)?)
+}
+
+fn put_keys<W: Words + ?Sized>(
+    text: Text<'_>,
+    words: &mut W,
+    table: &mut Table,
+    keys: &[(Name<'_>, u32, u64)],
+) -> Result<bool, Error> {
+    keys.iter().for_each(|(_, _, hash)| table.fetch(words, *hash));
+    for (key, position, hash) in keys {
+        match table.insert(words, *position, *hash, |_, other| key_at(text, other) == Some(*key)) {
+            Insert::New => {}
+            Insert::Duplicate => return Err(Error::new(ErrorKind::StDupMetadataKey, text.absolute(*position))),
+            Insert::Exhausted => return Ok(false),
+        }
+    }
+    Ok(true)
 }
 
 /// The slow and sure way for metadata keys.

@@ -98,17 +98,25 @@ impl<'a> Header<'a> {
         let frame = frame(prefix, file_len, limits)?;
         let out_of_memory = Error::new(ErrorKind::StorageTooSmall, frame.text.at);
         let mut slots = super::slot::reserve(frame.text.json.as_bytes()).ok_or(out_of_memory)?;
-        let pass = entries(frame.text, &mut slots, limits)?;
+        let mut pass = entries(frame.text, &mut slots, limits)?;
+        let needed = pass.count.saturating_add(pass.metadata.map_or(0, check::metadata_scratch));
+        if needed > slots.capacity() {
+            // Many metadata keys in no order. Room is only ever held once: beside the first, which braces within strings
+            // can make too large by far, it could be more than the header has.
+            drop(slots);
+            slots = alloc::vec::Vec::new();
+            slots.try_reserve_exact(needed).map_err(|_| out_of_memory)?;
+            if pass.count > 0 {
+                pass = entries(frame.text, &mut slots, limits)?;
+            }
+        }
         if !pass.stored {
             return Err(out_of_memory);
         }
-        slots.shrink_to_fit();
         if let Some(metadata) = pass.metadata {
-            let count = check::metadata_scratch(metadata);
-            let mut scratch = alloc::vec::Vec::new();
-            scratch.try_reserve_exact(count).map_err(|_| out_of_memory)?;
-            scratch.resize(count, Slot::EMPTY);
-            check::unique_keys(frame.text, metadata, &mut scratch)?;
+            slots.resize(needed, Slot::EMPTY);
+            check::unique_keys(frame.text, metadata, slots.get_mut(pass.count..).unwrap_or_default())?;
+            slots.truncate(pass.count);
         }
         let lookup = check_all(&frame, &mut slots, &pass)?;
         Ok(Self::proved(&frame, Slots::Owned(slots), lookup, &pass))

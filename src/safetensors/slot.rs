@@ -210,6 +210,8 @@ impl Slots<'_> {
 pub(super) const LEAST_ENTRY: usize = 49;
 
 /// Room for every tensor that `header` can hold, and never more bytes than the header has; `None` where memory is out.
+///
+/// Counting the entries first would cost as much as reading them; what is reserved past them is never touched.
 #[cfg(feature = "alloc")]
 pub(super) fn reserve(header: &[u8]) -> Option<alloc::vec::Vec<Slot>> {
     const { assert!(size_of::<Slot>() <= LEAST_ENTRY) };

@@ -1,6 +1,9 @@
 //! What several tests need: the case files, and hexadecimal.
 #![allow(dead_code, reason = "each test uses its own part")]
 
+pub(crate) mod corpus;
+pub(crate) mod hostile;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;

@@ -1,0 +1,26 @@
+"""What the descriptions of all formats share."""
+
+from dataclasses import dataclass
+
+OURS = "MIT OR Apache-2.0"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One file: where it goes, its bytes, and the verdict that is due to it.
+
+    code is None for a file that is accepted; at is the absolute offset of the field that lies. limits names the
+    limits to judge it with where they are not the defaults, as in "tensors=2".
+    """
+
+    path: str
+    data: bytes
+    code: str | None = None
+    at: int | None = None
+    origin: str = "made"
+    licence: str = OURS
+    limits: str | None = None
+
+
+# Every file of the corpus; the modules beside this one append to it.
+ROWS = []

@@ -1,0 +1,208 @@
+//! What is allocated, counted: nothing with lent storage, never more bytes than the header has otherwise, and a clean
+//! error at whichever allocation memory runs out.
+#![expect(unsafe_code, reason = "an allocator that counts has to be one")]
+
+mod common;
+#[cfg(feature = "alloc")]
+#[path = "../benches/headers/mod.rs"]
+mod headers;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use common::{bytes, cases, corpus, file};
+use tensorgate::safetensors::{Header, Slot};
+use tensorgate::{Limits, SafeTensors};
+
+/// What was counted on this thread since [`counted`] began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    on: bool,
+    allocations: u64,
+    live: usize,
+    peak: usize,
+    /// Which allocation fails, counted from 1; 0 for none.
+    fail: u64,
+}
+
+thread_local! {
+    static COUNTS: Cell<Counts> = const {
+        Cell::new(Counts { on: false, allocations: 0, live: 0, peak: 0, fail: 0 })
+    };
+}
+
+struct Counting;
+
+/// Counts an allocation of `size` bytes; false where it is the one to fail.
+fn taken(size: usize) -> bool {
+    let mut counts = COUNTS.get();
+    if !counts.on {
+        return true;
+    }
+    counts.allocations += 1;
+    let granted = counts.allocations != counts.fail;
+    if granted {
+        counts.live += size;
+        counts.peak = counts.peak.max(counts.live);
+    }
+    COUNTS.set(counts);
+    granted
+}
+
+fn given(size: usize) {
+    let mut counts = COUNTS.get();
+    if counts.on {
+        counts.live = counts.live.saturating_sub(size);
+        COUNTS.set(counts);
+    }
+}
+
+// SAFETY: every block comes from and goes back to `System` with the layout it was asked for with; counting touches a
+// `Cell` of the thread that needs neither an allocation nor a destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises on `layout` are passed on.
+        if taken(layout.size()) { unsafe { System.alloc(layout) } } else { std::ptr::null_mut() }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        given(layout.size());
+        // SAFETY: the caller got `block` from `alloc` or `realloc` above, so from `System`, with this layout.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // The old and the new block count at once, as where the system has to move it.
+        if !taken(size) {
+            return std::ptr::null_mut();
+        }
+        given(layout.size());
+        // SAFETY: the caller's promises on `block`, `layout` and `size` are passed on.
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Runs `work` and counts; the `fail`-th allocation fails.
+fn counted<T>(fail: u64, work: impl FnOnce() -> T) -> (T, Counts) {
+    COUNTS.set(Counts { on: true, fail, ..Counts::default() });
+    let result = work();
+    let counts = COUNTS.replace(Counts::default());
+    (result, counts)
+}
+
+/// Every small file that there is: the cases and the corpus.
+fn small_files() -> Vec<(String, Vec<u8>)> {
+    let mut all: Vec<_> = cases("safetensors.json")
+        .iter()
+        .map(|case| (case["name"].as_str().unwrap().to_owned(), bytes(case)))
+        .collect();
+    for row in corpus::rows().into_iter().filter(|row| row.path.ends_with(".safetensors")) {
+        let file = std::fs::read(corpus::folder().join(&row.path)).unwrap();
+        all.push((row.path, file));
+    }
+    assert!(all.len() > 600);
+    all
+}
+
+#[test]
+fn the_counter_counts() {
+    let (block, counts) = counted(0, || vec![0_u8; 1000]);
+    assert_eq!((block.len(), counts.allocations, counts.live, counts.peak), (1000, 1, 1000, 1000));
+    let (failed, counts) = counted(2, || {
+        let mut block: Vec<u8> = Vec::new();
+        (block.try_reserve_exact(10).is_ok(), block.try_reserve_exact(20).is_err())
+    });
+    assert_eq!((failed, counts.allocations, counts.live, counts.peak), ((true, true), 2, 0, 10));
+}
+
+#[test]
+fn lent_storage_takes_no_allocation() {
+    let mut slots = vec![Slot::EMPTY; 20_000];
+    for (name, whole) in small_files() {
+        let (accepted, counts) = counted(0, || {
+            let opened = SafeTensors::open_in(&whole, &mut slots, &Limits::default());
+            opened.map(|file| corpus::touch(&file)).is_ok()
+        });
+        assert_eq!((counts.allocations, counts.peak), (0, 0), "{name}");
+        let (again, counts) = counted(0, || {
+            let opened = Header::open_in(&whole, whole.len() as u64, &mut slots, &Limits::default());
+            opened.map(|header| header.tensors().map(|info| info.span().len()).sum::<u64>()).is_ok()
+        });
+        assert_eq!((counts.allocations, again), (0, accepted), "{name}");
+    }
+}
+
+#[cfg(feature = "alloc")]
+mod owned {
+    use super::*;
+    use crate::common::hostile;
+    use crate::headers::Order;
+    use tensorgate::ErrorKind;
+
+    /// At most the header's bytes are taken, nothing is kept but what the handle holds, and iteration takes nothing.
+    fn check_peak(name: &str, whole: &[u8], len: u64) {
+        let header_len = whole.first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word));
+        let (opened, counts) = counted(0, || Header::open(whole, len, &Limits::default()));
+        assert!(counts.peak as u64 <= header_len, "{name}: {} bytes for {header_len}", counts.peak);
+        if let Ok(header) = opened {
+            let (_, counts) = counted(0, || {
+                header.tensors().for_each(|info| {
+                    info.name().as_str().map(|name| header.tensor(name));
+                });
+            });
+            assert_eq!(counts.allocations, 0, "{name}");
+        } else {
+            assert_eq!(counts.live, 0, "{name}");
+        }
+    }
+
+    #[test]
+    fn never_more_than_the_header() {
+        for (name, whole) in small_files() {
+            check_peak(&name, &whole, whole.len() as u64);
+        }
+        for count in [1_000, 10_000] {
+            for order in [Order::Writer, Order::Model] {
+                let (json, data) = headers::header(count, order);
+                let whole = file(&json, &[]);
+                check_peak(&format!("{count} {order:?}"), &whole, whole.len() as u64 + data);
+            }
+        }
+        let length = if cfg!(debug_assertions) { 200_000 } else { 10_000_000 };
+        for (name, build) in hostile::ALL {
+            for data in [0, 1_000_000] {
+                let whole = file(std::str::from_utf8(&build(length)).unwrap(), &[]);
+                check_peak(name, &whole, whole.len() as u64 + data);
+            }
+        }
+    }
+
+    #[test]
+    fn memory_may_run_out_anywhere() {
+        let mut all = small_files();
+        all.extend(hostile::ALL.iter().map(|(name, build)| {
+            let json = build(20_000);
+            ((*name).to_owned(), file(std::str::from_utf8(&json).unwrap(), &[]))
+        }));
+        for (name, whole) in all {
+            let (want, _) = counted(0, || SafeTensors::open(&whole).map(|_| ()));
+            for fail in 1.. {
+                let (outcome, counts) = counted(fail, || SafeTensors::open(&whole).map(|_| ()));
+                assert_eq!(counts.live, 0, "{name}");
+                if counts.allocations < fail {
+                    assert_eq!(outcome, want, "{name}");
+                    break;
+                }
+                let error = outcome.unwrap_err();
+                assert_eq!(
+                    (error.kind(), error.at()),
+                    (ErrorKind::StorageTooSmall, 8),
+                    "{name}, allocation {fail}"
+                );
+            }
+        }
+    }
+}

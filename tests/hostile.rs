@@ -1,0 +1,83 @@
+//! Headers of 100 MB that are made to cost as much as they can are judged within a bound of CPU time. Without
+//! optimisation they have 5 MB, and the bound is loose.
+
+#![cfg(feature = "alloc")]
+
+mod common;
+
+use std::hash::{Hash, Hasher};
+use std::time::{Duration, Instant};
+
+use common::{file, hostile};
+use tensorgate::safetensors::{Header, Slot};
+use tensorgate::{Error, Limits, SafeTensors};
+
+const OPTIMISED: bool = !cfg!(debug_assertions);
+const HEADER: usize = if OPTIMISED { 99_999_937 } else { 5_000_000 };
+const BOUND: Duration = if OPTIMISED { Duration::from_millis(500) } else { Duration::from_secs(4) };
+
+/// CPU time of this thread, where the system tells it; else the time of day.
+fn cpu_time(begin: Instant) -> Duration {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanoseconds = told.as_deref().and_then(|text| text.split(' ').next()?.parse().ok());
+    nanoseconds.map_or_else(|| begin.elapsed(), Duration::from_nanos)
+}
+
+/// The least of three runs' CPU times.
+fn cost(mut judge: impl FnMut() -> Result<usize, Error>) -> (Duration, Result<usize, Error>) {
+    let begin = Instant::now();
+    let runs = (0..3).map(|_| {
+        let before = cpu_time(begin);
+        let outcome = judge();
+        (cpu_time(begin) - before, outcome)
+    });
+    runs.min_by_key(|(time, _)| *time).unwrap()
+}
+
+#[test]
+fn hostile_headers_are_judged_in_bounded_time() {
+    let mut over = Vec::new();
+    for (name, build) in hostile::ALL {
+        let whole = file("", &build(HEADER));
+        let header_len = whole.len() as u64 - 8;
+        let whole = [&header_len.to_le_bytes(), &whole[8..]].concat();
+        let (owned, outcome) =
+            cost(|| Header::open(&whole, u64::MAX >> 1, &Limits::default()).map(|header| header.len()));
+        let mut slots = vec![Slot::EMPTY; HEADER / 40];
+        let (lent, _) = cost(|| {
+            Header::open_in(&whole, u64::MAX >> 1, &mut slots, &Limits::default()).map(|header| header.len())
+        });
+        println!("{name}: {} ms owned, {} ms lent ({outcome:?})", owned.as_millis(), lent.as_millis());
+        if owned.max(lent) > BOUND {
+            over.push((*name, owned, lent));
+        }
+    }
+    assert!(over.is_empty(), "over {BOUND:?}: {over:?}");
+}
+
+#[derive(Default)]
+struct Capture(u64);
+
+impl Hasher for Capture {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("a name writes its own hash");
+    }
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
+
+/// The flood is only one as long as it is built for the hash that is in use.
+#[test]
+fn the_collisions_are_made_for_this_hash() {
+    for name in ["abcdefgh", "12345678", "  ~~!!zz"] {
+        let whole = file(&format!("{{\"{name}\":{{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}}}"), &[]);
+        let opened = SafeTensors::open(&whole).unwrap();
+        let mut hasher = Capture::default();
+        opened.tensors().next().unwrap().name().hash(&mut hasher);
+        assert_eq!(hasher.finish(), hostile::hash8(name.as_bytes().try_into().unwrap()), "{name}");
+    }
+}

@@ -1,0 +1,86 @@
+//! Every file of the corpus has its verdict, its code and its offset, in every way of reading it; and no file that ever
+//! made something panic does so again.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use common::corpus;
+use sha2::{Digest, Sha256};
+use tensorgate::Limits;
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
+}
+
+#[test]
+fn the_manifest_is_complete_and_exact() {
+    let root = corpus::folder();
+    let mut named = BTreeSet::new();
+    for row in corpus::rows() {
+        let bytes = std::fs::read(root.join(&row.path)).unwrap_or_else(|error| panic!("{}: {error}", row.path));
+        assert_eq!(sha256(&bytes), row.sha256, "{}", row.path);
+        assert!(!row.origin.is_empty() && !row.licence.is_empty(), "{}", row.path);
+        let folder = row.rejected.as_ref().map_or("accept".to_owned(), |(code, _)| format!("reject/{code}"));
+        assert_eq!(row.path.rsplit_once('/').unwrap().0, folder, "a file stands in the folder of its verdict");
+        assert!(named.insert(root.join(&row.path)), "{} has two rows", row.path);
+    }
+    let there: BTreeSet<_> =
+        ["accept", "reject"].iter().flat_map(|folder| corpus::files(&root.join(folder))).collect();
+    let unnamed: Vec<_> = there.difference(&named).collect();
+    assert!(unnamed.is_empty(), "files without a row: {unnamed:?}");
+    assert!(named.len() > 100);
+}
+
+#[test]
+fn every_file_has_its_verdict() {
+    let mut wrong = Vec::new();
+    for row in corpus::rows() {
+        let bytes = std::fs::read(corpus::folder().join(&row.path)).unwrap();
+        for (way, outcome) in corpus::judge(&row.path, &bytes, &row.limits) {
+            let got = outcome.err().map(|error| (error.code().to_owned(), error.at()));
+            if got != row.rejected {
+                wrong.push(format!("{} ({way}): want {:?}, got {got:?}", row.path, row.rejected));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_verdict_is_on_the_file_and_not_on_the_limits() {
+    for row in corpus::rows().iter().filter(|row| row.limits != Limits::default()) {
+        let bytes = std::fs::read(corpus::folder().join(&row.path)).unwrap();
+        for (way, outcome) in corpus::judge(&row.path, &bytes, &Limits::default()) {
+            assert_eq!(outcome, Ok(()), "{} ({way}) is refused for its limit alone", row.path);
+        }
+    }
+}
+
+#[test]
+fn nothing_that_once_failed_panics() {
+    let mut count = 0;
+    for path in corpus::files(&corpus::folder().join("regress")) {
+        let name = path.to_str().unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        // Fuzzers name their finds by hash, without an ending: such bytes go to every reader.
+        let name = if corpus::is_known(name) { name } else { "any.safetensors" };
+        let outcomes = corpus::judge(name, &bytes, &Limits::default());
+        assert!(outcomes.iter().all(|(_, outcome)| *outcome == outcomes[0].1), "{}", path.display());
+        count += 1;
+    }
+    println!("{count} files replayed");
+}
+
+#[test]
+fn what_is_accepted_the_reference_accepts() {
+    for row in corpus::rows().iter().filter(|row| row.rejected.is_none() && row.path.ends_with(".safetensors")) {
+        let bytes = std::fs::read(corpus::folder().join(&row.path)).unwrap();
+        let theirs = safetensors::SafeTensors::deserialize(&bytes);
+        assert!(theirs.is_ok(), "{}: {theirs:?}", row.path);
+    }
+}

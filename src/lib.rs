@@ -24,6 +24,7 @@ extern crate std;
 mod cursor;
 mod dtype;
 mod error;
+pub mod gguf;
 mod json;
 mod limits;
 mod name;
@@ -36,6 +37,7 @@ mod view;
 
 pub use dtype::Dtype;
 pub use error::{Error, ErrorKind, NotFound};
+pub use gguf::Gguf;
 pub use limits::Limits;
 pub use name::Name;
 pub use safetensors::SafeTensors;

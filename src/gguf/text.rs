@@ -90,8 +90,8 @@ const WINDOW: usize = LANES + 3;
 
 /// Whether `bytes` are valid UTF-8, in lanes of a byte so that the compiler checks whole vectors at once.
 ///
-/// Several times as fast as `from_utf8` on text that mixes ASCII with other characters every few bytes, as vocabularies
-/// do; it does not say where the fault is.
+/// Vocabularies mix ASCII with other characters every few bytes, where `from_utf8` goes byte by byte; this does not, and
+/// does not say where the fault is.
 pub(super) fn is_utf8(bytes: &[u8]) -> bool {
     let Some(head) = bytes.first_chunk::<LANES>() else { return !last(&[], bytes) };
     let mut first = [0; WINDOW];
@@ -122,29 +122,37 @@ fn last(before: &[u8], tail: &[u8]) -> bool {
 /// Whether a byte of the block, all but the first three of the window, is wrong after the three before it.
 #[inline]
 fn faulty(window: &[u8; WINDOW]) -> bool {
-    let mut wrong = [0_u8; LANES];
-    let mut rare = [0_u8; LANES];
-    let back = |by: usize| window.get(3_usize.saturating_sub(by)..).unwrap_or_default();
-    let lanes = wrong.iter_mut().zip(rare.iter_mut());
-    for (((lane, byte), before), (two, three)) in lanes.zip(back(0)).zip(back(1)).zip(back(2).iter().zip(back(3))) {
+    let (mut wrong, mut rare) = (0_u8, 0_u8);
+    let befores = back::<1>(window).iter().zip(back::<2>(window)).zip(back::<3>(window));
+    for (byte, ((one, two), three)) in back::<0>(window).iter().zip(befores) {
         // A continuation byte is wanted exactly behind a lead byte of two, three or four.
-        let wanted = before.saturating_sub(0xBF) | two.saturating_sub(0xDF) | three.saturating_sub(0xEF);
-        *lane.0 = u8::from((wanted != 0) != (byte.cast_signed() < -64));
-        *lane.1 = byte.saturating_sub(0xDF) | u8::from(byte & 0xFE == 0xC0);
+        let wanted = one.saturating_sub(0xBF) | two.saturating_sub(0xDF) | three.saturating_sub(0xEF);
+        wrong |= u8::from((wanted != 0) != (byte.cast_signed() < -64));
+        // The block is looked at again if it holds one of the leads that need it.
+        rare |= one.saturating_sub(0xDF) | byte.saturating_sub(0xDF) | u8::from(byte & 0xFE == 0xC0);
     }
-    let any = |lanes: &[u8; LANES]| lanes.iter().fold(0, |any, lane| any | lane) != 0;
-    any(&wrong) || ((any(&rare) || window.iter().take(3).any(|byte| *byte >= 0xE0)) && out_of_range(window))
+    wrong != 0 || (rare != 0 && out_of_range(window))
 }
 
 /// Whether a byte of the block is one that UTF-8 never has, or makes a character that is spelt too long, a surrogate,
 /// or past the last one.
 fn out_of_range(window: &[u8; WINDOW]) -> bool {
-    window.iter().zip(window.iter().skip(1)).skip(2).fold(false, |bad, (before, byte)| {
-        let lead = byte & 0xFE == 0xC0 || *byte > 0xF4;
-        let long = (*before == 0xE0 && *byte < 0xA0) || (*before == 0xF0 && *byte < 0x90);
-        let high = (*before == 0xED && *byte > 0x9F) || (*before == 0xF4 && *byte > 0x8F);
-        bad | lead | long | high
-    })
+    let pairs = back::<0>(window).iter().zip(back::<1>(window));
+    pairs.fold(0, |bad, (byte, before)| {
+        let never = u8::from(byte & 0xFE == 0xC0) | byte.saturating_sub(0xF4);
+        let is = |lead: u8| u8::from(*before == lead);
+        let (below, above) = (|edge: u8| u8::from(*byte < edge), |edge: u8| u8::from(*byte > edge));
+        let long = (is(0xE0) & below(0xA0)) | (is(0xF0) & below(0x90));
+        let high = (is(0xED) & above(0x9F)) | (is(0xF4) & above(0x8F));
+        bad | never | long | high
+    }) != 0
+}
+
+/// The block's bytes, or those that stand `BY` before each of them.
+#[inline]
+fn back<const BY: usize>(window: &[u8; WINDOW]) -> &[u8; LANES] {
+    let start = const { 3_usize.saturating_sub(BY) };
+    window.get(start..).and_then(|rest| rest.first_chunk()).unwrap_or(&[0; LANES])
 }
 
 #[cfg(test)]

@@ -60,7 +60,6 @@ impl<'a> Cursor<'a> {
 
     /// Consumes `N` bytes, or nothing where fewer are left.
     #[inline]
-    #[cfg_attr(not(test), expect(dead_code, reason = "the GGUF reader takes these"))]
     pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (head, rest) = self.rest.split_first_chunk::<N>()?;
         self.rest = rest;

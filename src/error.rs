@@ -64,7 +64,9 @@ impl Error {
 
     /// How many bytes of the file's beginning are needed to decide ([`ErrorKind::NeedMore`] only).
     ///
-    /// The answer is exact: a caller that fetches this many bytes is asked at the most once more.
+    /// A safetensors header is asked for whole: a caller that fetches this many bytes is asked at the most once more. A
+    /// GGUF header does not say how long it is: there it is the least that a valid file can do with, and a caller that
+    /// fetches some more each time is asked less often.
     pub const fn needs(&self) -> Option<u64> {
         match self.kind {
             ErrorKind::NeedMore => Some(self.want),
@@ -205,6 +207,62 @@ kinds! {
     // Sharded indexes.
 
     // GGUF.
+    GgMagic "GG-MAGIC" "the file does not begin with the letters GGUF" "expected";
+    GgMagicReversed "GG-MAGIC-REVERSED" "the file begins with FUGG: no version of GGUF has its magic reversed" "expected";
+    GgMagicUtf16 "GG-MAGIC-UTF16" "the file begins with GGUF in UTF-16: it was converted as if it were text" "expected";
+    GgTooShort "GG-TOO-SHORT" "the file ends inside its first 24 bytes" "bytes there:";
+    GgVersion "GG-VERSION" "the version is neither 2 nor 3" "expected";
+    GgVersion1 "GG-VERSION-1" "version 1 of the format, which was given up in 2023" "expected";
+    GgVersionSwapped "GG-VERSION-SWAPPED" "the version is far too large, or its bytes are in the other order" "expected";
+    GgVersionBig2 "GG-VERSION-2-BIG" "big-endian came with version 3, and this is version 2" "expected";
+    GgTensorCount "GG-TENSOR-COUNT" "more tensors are declared than the file has room for" "at most";
+    GgPairCount "GG-KV-COUNT" "more key/value pairs are declared than the file has room for" "at most";
+    GgEnd "GG-END" "the file ends inside this field" "bytes there:";
+    GgStringPastEnd "GG-STRING-PAST-END" "a string is longer than the rest of the file" "bytes there:";
+    GgArrayPastEnd "GG-ARRAY-PAST-END" "an array has more elements than the rest of the file has room for" "bytes there:";
+
+    // GGUF: key/value pairs.
+    GgKeyEmpty "GG-KEY-EMPTY" "a key is empty" "expected";
+    GgKeyCharset "GG-KEY-CHARSET" "a key holds a byte that is not printable ASCII" "expected";
+    GgKeyDup "GG-KEY-DUP" "two keys are the same" "expected";
+    GgValueType "GG-KV-TYPE" "no value type has this number" "expected";
+    GgArrayType "GG-ARRAY-TYPE" "no element type has this number" "expected";
+    GgArrayNested "GG-ARRAY-NESTED" "an array of arrays" "expected";
+    GgBool "GG-BOOL" "a bool that is neither 0 nor 1" "expected";
+    GgStringUtf8 "GG-STRING-UTF8" "a string value is not valid UTF-8" "expected";
+    GgArrayUtf8 "GG-ARRAY-UTF8" "a string in an array is not valid UTF-8" "expected";
+    GgAlignType "GG-ALIGN-TYPE" "general.alignment must be a u32" "expected";
+    GgAlignValue "GG-ALIGN-VALUE" "general.alignment must be a power of two" "expected";
+
+    // GGUF: tensor infos.
+    GgNameEmpty "GG-NAME-EMPTY" "a tensor's name is empty" "expected";
+    GgNameUtf8 "GG-NAME-UTF8" "a tensor's name is not valid UTF-8" "expected";
+    GgNameControl "GG-NAME-CONTROL" "a tensor's name holds a control character" "expected";
+    GgNameDup "GG-NAME-DUP" "two tensors have the same name" "expected";
+    GgDimNegative "GG-DIM-NEGATIVE" "a dimension is negative as a signed 64-bit number" "at most";
+    GgShapeOverflow "GG-SHAPE-OVERFLOW" "the number of elements does not fit a signed 64-bit number" "expected";
+    GgTypeUnknown "GG-TYPE-UNKNOWN" "no tensor type has this number" "expected";
+    GgTypeRemoved "GG-TYPE-REMOVED" "this tensor type was removed from the format" "expected";
+    GgRowBlocks "GG-ROW-BLOCKS" "the rows are not a whole number of the type's blocks" "expected a multiple of";
+    GgSizeOverflow "GG-SIZE-OVERFLOW" "the size in bytes, padded and added up, does not fit 64 bits" "expected";
+    GgOffsetGap "GG-OFFSET-GAP" "bytes before this tensor belong to no tensor" "expected offset:";
+    GgOffsetOverlap "GG-OFFSET-OVERLAP" "this tensor begins before the one in front of it ends, padded" "expected offset:";
+
+    // GGUF: the data section.
+    GgPaddingShort "GG-PADDING-SHORT" "the file ends before its data section begins" "expected file length at least:";
+    GgPaddingNonzero "GG-PADDING-NONZERO" "a byte of the padding is not zero" "expected";
+    GgDataShort "GG-DATA-SHORT" "the tensor's data ends past the end of the file" "expected file length at least:";
+    GgDataTrailing "GG-DATA-TRAILING" "bytes follow the last tensor and its padding" "expected file length at most:";
+
+    // GGUF: limits of the caller's.
+    GgMetadataLimit "GG-LIMIT-METADATA" "key/value pairs and tensor infos are longer than the limit" "limit";
+    GgPairLimit "GG-LIMIT-KEYS" "more key/value pairs than the limit" "limit";
+    GgTensorLimit "GG-LIMIT-TENSORS" "more tensors than the limit" "limit";
+    GgKeyLimit "GG-LIMIT-KEY" "a key is longer than the limit" "limit";
+    GgStringLimit "GG-LIMIT-STRING" "a string is longer than the limit" "limit";
+    GgArrayLimit "GG-LIMIT-ARRAY" "an array has more elements than the limit" "limit";
+    GgNameLimit "GG-LIMIT-NAME" "a tensor's name is longer than the limit" "limit";
+    GgRankLimit "GG-LIMIT-RANK" "a tensor has more dimensions than the limit" "limit";
 }
 
 impl ErrorKind {

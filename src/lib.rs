@@ -69,6 +69,7 @@ mod dtype;
 mod error;
 #[cfg(feature = "std")]
 pub mod file;
+pub mod gguf;
 mod json;
 mod limits;
 mod name;
@@ -86,6 +87,7 @@ pub use dtype::Dtype;
 pub use error::{Error, ErrorKind, NotFound};
 #[cfg(feature = "std")]
 pub use file::IoSink;
+pub use gguf::Gguf;
 pub use limits::Limits;
 pub use name::Name;
 pub use safetensors::SafeTensors;

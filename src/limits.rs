@@ -17,6 +17,12 @@ pub struct Limits {
     rank: u64,
     name_len: u64,
     metadata_keys: u64,
+    metadata_len: u64,
+    key_len: u64,
+    string_len: u64,
+    array_len: u64,
+    gguf_name_len: u64,
+    gguf_rank: u64,
     leading_space: bool,
 }
 
@@ -53,6 +59,12 @@ impl Limits {
         rank: u64::MAX,
         name_len: u64::MAX,
         metadata_keys: u64::MAX,
+        metadata_len: HEADER_LEN_CEILING,
+        key_len: 65_535,
+        string_len: 1 << 30,
+        array_len: 1 << 30,
+        gguf_name_len: 63,
+        gguf_rank: 4,
         leading_space: false,
     };
 
@@ -76,8 +88,38 @@ impl Limits {
         name_len with_name_len u64::MAX
     }
     limit! {
-        /// Keys in `__metadata__`. Default: none of its own.
+        /// Keys in `__metadata__`, or key/value pairs of a GGUF file. Default: none of its own.
         metadata_keys with_metadata_keys u64::MAX
+    }
+    limit! {
+        /// Bytes of a GGUF file in front of the data section: the header, the key/value pairs and the tensor infos.
+        /// Default and most: 4,294,967,040, since positions are kept in 32 bits. The reference has no such limit; the
+        /// largest vocabularies take some tens of megabytes.
+        metadata_len with_metadata_len HEADER_LEN_CEILING
+    }
+    limit! {
+        /// Bytes of a GGUF key. Default 65,535: the format's document, `docs/gguf.md` of ggml, *at most 2^16-1 bytes
+        /// long*. The reference reader has no limit of its own for keys.
+        key_len with_key_len u64::MAX
+    }
+    limit! {
+        /// Bytes of a string in a GGUF file. Default 1 GiB: the reference's limit (ggml 0.25.3, `gguf.cpp` lines 343
+        /// to 358).
+        string_len with_string_len u64::MAX
+    }
+    limit! {
+        /// Elements of an array in a GGUF file. Default 2^30: the reference's limit (ggml 0.25.3, `gguf.cpp` lines 280
+        /// to 301).
+        array_len with_array_len u64::MAX
+    }
+    limit! {
+        /// Bytes of a tensor's name in a GGUF file. Default 63: the reference keeps names in 64 bytes with a NUL (ggml
+        /// 0.25.3, `gguf.cpp` lines 657 to 661). Some exporters write longer ones, which the reference cannot load.
+        gguf_name_len with_gguf_name_len u64::MAX
+    }
+    limit! {
+        /// Dimensions of a tensor in a GGUF file. Default and most: 4, as in the reference (`GGML_MAX_DIMS`).
+        gguf_rank with_gguf_rank 4
     }
 
     /// Whether white space before the header's `{` is tolerated (default: no, the format's README says *MUST begin

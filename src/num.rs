@@ -46,6 +46,16 @@ pub(crate) fn product(factors: impl IntoIterator<Item = u64>) -> Option<u64> {
     factors.into_iter().try_fold(1, mul)
 }
 
+/// `value` rounded up to a multiple of `alignment`, a power of two, where that fits.
+#[inline]
+pub(crate) const fn align_up(value: u64, alignment: u64) -> Option<u64> {
+    let mask = alignment.wrapping_sub(1);
+    match value.checked_add(mask) {
+        Some(past) => Some(past & !mask),
+        None => None,
+    }
+}
+
 /// The lower 32 bits of a position that is known to be below 2^32, or `None`.
 #[inline]
 pub(crate) const fn narrow32(value: usize) -> Option<u32> {
@@ -77,6 +87,19 @@ mod tests {
         assert_eq!(narrow(u64::from(u32::MAX)), Some(4_294_967_295));
         assert_eq!(narrow(u64::MAX), usize::try_from(u64::MAX).ok());
         assert_eq!(narrow32(usize::MAX), u32::try_from(usize::MAX).ok());
+    }
+
+    #[test]
+    fn alignment_rounds_up_or_says_no() {
+        for shift in 0..32 {
+            let alignment = 1_u64 << shift;
+            for value in
+                [0, 1, 31, 32, 33, alignment - 1, alignment, alignment + 1, u64::MAX - 40, u64::MAX - 31, u64::MAX]
+            {
+                let want = u128::from(value).next_multiple_of(u128::from(alignment));
+                assert_eq!(align_up(value, alignment), u64::try_from(want).ok(), "{value} {alignment}");
+            }
+        }
     }
 
     #[test]

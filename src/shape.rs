@@ -32,7 +32,6 @@ enum Dims<'a> {
     /// The inside of a JSON array of plain integers, checked by the lexer.
     Text(&'a [u8]),
     /// At most four, as in a GGUF tensor info, already outermost first.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the GGUF reader makes these"))]
     Few([u64; 4], u8),
 }
 
@@ -41,6 +40,12 @@ impl<'a> Shape<'a> {
     #[inline]
     pub(crate) const fn from_json(text: &'a [u8]) -> Self {
         Self { dims: Dims::Text(text) }
+    }
+
+    /// The first `rank` of four dimensions, outermost first.
+    #[inline]
+    pub(crate) const fn few(dims: [u64; 4], rank: u8) -> Self {
+        Self { dims: Dims::Few(dims, if rank > 4 { 4 } else { rank }) }
     }
 
     /// The dimensions, outermost first.
@@ -180,7 +185,8 @@ mod tests {
         assert_eq!(shape.elements(), None);
         assert_eq!(Shape::from_json(b"").elements(), Some(1));
         assert_eq!(Shape::from_json(b" ").to_string(), "[]");
-        let few = Shape { dims: Dims::Few([3, 2, 0, 0], 2) };
+        let few = Shape::few([3, 2, 0, 0], 2);
+        assert_eq!(Shape::few([1; 4], 9).rank(), 4);
         assert_eq!(few, Shape::from_json(b"3,2"));
         assert_eq!((few.to_string().as_str(), few.elements()), ("[3, 2]", Some(6)));
     }

@@ -17,8 +17,26 @@ pub(crate) fn cases(name: &str) -> Vec<Value> {
 
 /// The bytes of a case.
 pub(crate) fn bytes(case: &Value) -> Vec<u8> {
-    let hex = case["hex"].as_str().expect("a case has its bytes in hex");
+    if let Some(text) = case["b64"].as_str() {
+        return base64(text);
+    }
+    let hex = case["hex"].as_str().expect("a case has its bytes in hex or in base 64");
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+}
+
+/// Base 64 with the usual alphabet.
+fn base64(text: &str) -> Vec<u8> {
+    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
+    for digit in text.bytes().filter_map(|byte| ALPHABET.iter().position(|letter| *letter == byte)) {
+        bits = (bits << 6) | u32::try_from(digit).unwrap();
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push(u8::try_from((bits >> count) & 0xFF).unwrap());
+        }
+    }
+    bytes
 }
 
 /// A folder that continuous integration has beside the project and a clone alone does not; says so where it is missing.

@@ -31,6 +31,7 @@ mod num;
 pub mod safetensors;
 mod shape;
 mod span;
+mod store;
 mod unique;
 mod view;
 

@@ -7,7 +7,7 @@ use crate::json::lex::Lexer;
 use crate::json::object::Members;
 use crate::name::Name;
 use crate::num;
-use crate::unique::{Insert, Table, Words, heap_sort};
+use crate::unique::{Insert, Table, Words, first_duplicate};
 
 /// The header's text and where it stands.
 #[derive(Clone, Copy, Debug)]
@@ -29,11 +29,6 @@ impl<'a> Text<'a> {
     #[inline]
     pub(super) const fn absolute(&self, position: u32) -> u64 {
         self.at.saturating_add(num::widen(num::widen32(position)))
-    }
-
-    /// Where the opening quote of a slot's name stands.
-    fn quote(&self, slot: &Slot) -> u64 {
-        self.absolute(slot.name_at).saturating_sub(1)
     }
 }
 
@@ -74,24 +69,20 @@ fn sort_names(text: Text<'_>, mut words: NameWords<'_>) -> Result<Lookup, Error>
         words.set_word(index, u32::try_from(index).unwrap_or(u32::MAX));
     }
     let slot = |slots: &[Slot], index: u32| slots.get(num::widen32(index)).copied().unwrap_or(Slot::EMPTY);
-    heap_sort(&mut words, count, |words, a, b| {
-        let (a, b) = (slot(words.0, a), slot(words.0, b));
-        text.name(&a).cmp(&text.name(&b)).then(a.name_at.cmp(&b.name_at)).is_lt()
-    });
-    let at = |index: usize| slot(words.0, words.word(index));
-    let second = (1..count)
-        .filter_map(|index| {
-            let (before, this) = (at(index.saturating_sub(1)), at(index));
-            (text.name(&before) == text.name(&this)).then(|| text.quote(&this))
-        })
-        .min();
-    second.map_or(Ok(Lookup::Sorted), |at| Err(Error::new(ErrorKind::StDupName, at)))
+    let name = |words: &NameWords<'_>, index| text.name(&slot(words.0, index));
+    let second = first_duplicate(
+        &mut words,
+        count,
+        |words, a, b| name(words, a).cmp(&name(words, b)),
+        |words, index| slot(words.0, index).name_at,
+    );
+    second
+        .map_or(Ok(Lookup::Sorted), |at| Err(Error::new(ErrorKind::StDupName, text.absolute(at).saturating_sub(1))))
 }
 
-/// The index of the slot whose name is `name`.
+/// The index of the slot whose name is `wanted`.
 #[inline]
-pub(super) fn find(text: Text<'_>, slots: &[Slot], lookup: &Lookup, name: &str) -> Option<usize> {
-    let wanted = Name::plain(name);
+pub(super) fn find(text: Text<'_>, slots: &[Slot], lookup: &Lookup, wanted: Name<'_>) -> Option<usize> {
     match lookup {
         Lookup::Ascending => slots.binary_search_by(|slot| text.name(slot).cmp(&wanted)).ok(),
         Lookup::Hashed(table) => {
@@ -243,12 +234,7 @@ fn sort_keys<W: Words + ?Sized>(text: Text<'_>, object: u32, words: &mut W, keys
         Ok(())
     })?;
     let count = count.min(num::widen32(keys));
-    heap_sort(words, count, |_, a, b| key_at(text, a).cmp(&key_at(text, b)).then(a.cmp(&b)).is_lt());
-    let second = (1..count)
-        .filter_map(|index| {
-            let (before, this) = (words.word(index.saturating_sub(1)), words.word(index));
-            (key_at(text, before) == key_at(text, this)).then(|| text.absolute(this))
-        })
-        .min();
-    second.map_or(Ok(()), |at| Err(Error::new(ErrorKind::StDupMetadataKey, at)))
+    let second =
+        first_duplicate(words, count, |_, a, b| key_at(text, a).cmp(&key_at(text, b)), |_, position| position);
+    second.map_or(Ok(()), |at| Err(Error::new(ErrorKind::StDupMetadataKey, text.absolute(at))))
 }

@@ -48,47 +48,6 @@ impl Slot {
     }
 }
 
-/// Somewhere to put slots while parsing.
-pub(super) trait Store {
-    /// Keeps the slot; false where there is no more room.
-    fn push(&mut self, slot: Slot) -> bool;
-}
-
-/// A caller's slice, filled from the front.
-#[derive(Debug)]
-pub(super) struct Lent<'s> {
-    pub(super) slots: &'s mut [Slot],
-    pub(super) used: usize,
-}
-
-impl Store for Lent<'_> {
-    #[inline]
-    fn push(&mut self, slot: Slot) -> bool {
-        match self.slots.get_mut(self.used) {
-            Some(place) => {
-                *place = slot;
-                self.used = self.used.saturating_add(1);
-                true
-            }
-            None => false,
-        }
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl Store for alloc::vec::Vec<Slot> {
-    #[inline]
-    fn push(&mut self, slot: Slot) -> bool {
-        // Room was reserved for as many as the header can hold: this never allocates.
-        if self.len() < self.capacity() {
-            alloc::vec::Vec::push(self, slot);
-            true
-        } else {
-            false
-        }
-    }
-}
-
 /// The slots' spare words as the name table: two a slot, so that the table is half full.
 #[derive(Debug)]
 pub(super) struct NameWords<'s>(pub(super) &'s mut [Slot]);
@@ -170,25 +129,6 @@ impl Words for ScratchWords<'_> {
     }
 }
 
-/// The slots of a parsed header, lent or owned.
-#[derive(Clone, Debug)]
-pub(super) enum Slots<'a> {
-    Lent(&'a [Slot]),
-    #[cfg(feature = "alloc")]
-    Owned(alloc::vec::Vec<Slot>),
-}
-
-impl Slots<'_> {
-    #[inline]
-    pub(super) fn as_slice(&self) -> &[Slot] {
-        match self {
-            Self::Lent(slots) => slots,
-            #[cfg(feature = "alloc")]
-            Self::Owned(slots) => slots,
-        }
-    }
-}
-
 /// The least bytes that a tensor's entry can take in a header: `"":{"dtype":"U8","shape":[],"data_offsets":[0,0]}`.
 #[cfg(feature = "alloc")]
 pub(super) const LEAST_ENTRY: usize = 49;
@@ -198,29 +138,11 @@ pub(super) const LEAST_ENTRY: usize = 49;
 pub(super) fn reserve(header: &[u8]) -> Option<alloc::vec::Vec<Slot>> {
     const { assert!(size_of::<Slot>() <= LEAST_ENTRY) };
     // Each entry has a `{` of its own, and so has the header.
-    let braces = count_braces(header);
+    let braces = crate::store::count(header, b'{');
     let most = braces.saturating_sub(1).min(header.len() / LEAST_ENTRY);
     let mut slots = alloc::vec::Vec::new();
     slots.try_reserve_exact(most).ok()?;
     Some(slots)
-}
-
-/// How many `{` there are, in lanes of a byte so that the compiler counts a whole vector at once.
-#[cfg(feature = "alloc")]
-fn count_braces(header: &[u8]) -> usize {
-    let (blocks, tail) = header.as_chunks::<128>();
-    let in_block = |block: &[u8; 128]| {
-        let (lanes, _) = block.as_chunks::<32>();
-        let mut sums = [0_u8; 32];
-        for lane in lanes {
-            for (sum, byte) in sums.iter_mut().zip(lane) {
-                *sum = sum.wrapping_add(u8::from(*byte == b'{'));
-            }
-        }
-        sums.iter().fold(0_usize, |count, sum| count.wrapping_add(usize::from(*sum)))
-    };
-    let whole = blocks.iter().fold(0_usize, |count, block| count.wrapping_add(in_block(block)));
-    tail.iter().fold(whole, |count, byte| count.wrapping_add(usize::from(*byte == b'{')))
 }
 
 /// How many scratch slots the table of `keys` metadata keys takes, at 5/6 load.
@@ -237,15 +159,6 @@ pub(super) fn scratch_words(keys: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    #[cfg(feature = "alloc")]
-    fn braces_are_counted() {
-        for len in [0_usize, 1, 127, 128, 129, 4_000] {
-            let text: std::vec::Vec<u8> = (0..len).map(|i| if i % 3 == 0 { b'{' } else { b'z' }).collect();
-            assert_eq!(count_braces(&text), len.div_ceil(3));
-        }
-    }
 
     #[test]
     fn words_do_not_run_into_one_another() {

@@ -22,6 +22,7 @@ extern crate alloc;
 extern crate std;
 
 mod cursor;
+pub mod detect;
 mod dtype;
 mod error;
 mod json;

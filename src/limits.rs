@@ -17,11 +17,18 @@ pub struct Limits {
     rank: u64,
     name_len: u64,
     metadata_keys: u64,
+    index_len: u64,
+    shards: u64,
+    metadata_depth: u64,
+    metadata_len: u64,
     leading_space: bool,
 }
 
-/// Positions in a header are kept in 32 bits, so no header can be longer.
+/// Positions in a header or an index are kept in 32 bits, so none can be longer.
 const HEADER_LEN_CEILING: u64 = 0xFFFF_FF00;
+
+/// What is open is kept in a word, one bit a level.
+const DEPTH_CEILING: u64 = 32;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -53,6 +60,10 @@ impl Limits {
         rank: u64::MAX,
         name_len: u64::MAX,
         metadata_keys: u64::MAX,
+        index_len: 32_000_000,
+        shards: 100_000,
+        metadata_depth: 8,
+        metadata_len: 1_000_000,
         leading_space: false,
     };
 
@@ -78,6 +89,26 @@ impl Limits {
     limit! {
         /// Keys in `__metadata__`. Default: none of its own.
         metadata_keys with_metadata_keys u64::MAX
+    }
+
+    limit! {
+        /// Bytes of a sharded index. Default 32,000,000: writers spend about 110 bytes a tensor, so this is room for
+        /// 290,000, and what hostile names cost to sort stays within seconds. At most 4,294,967,040, since positions
+        /// are kept in 32 bits.
+        index_len with_index_len HEADER_LEN_CEILING
+    }
+    limit! {
+        /// Different shards that an index names. Default 100,000: writers number them with five digits, and every one
+        /// is a file that somebody will open.
+        shards with_shards u64::MAX
+    }
+    limit! {
+        /// Bytes of an index's `metadata`. Default 1,000,000: those seen take under a hundred.
+        metadata_len with_metadata_len u64::MAX
+    }
+    limit! {
+        /// How deep arrays and objects may nest inside an index's `metadata`. Default 8; those seen are flat. At most 32.
+        metadata_depth with_metadata_depth DEPTH_CEILING
     }
 
     /// Whether white space before the header's `{` is tolerated (default: no, the format's README says *MUST begin

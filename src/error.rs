@@ -205,6 +205,31 @@ kinds! {
     StMetadataLimit "ST-LIMIT-METADATA" "more metadata keys than the limit" "limit";
 
     // Sharded indexes.
+    IxFieldUnknown "IX-FIELD-UNKNOWN" "an index has a field other than metadata and weight_map" "expected";
+    IxFieldMissing "IX-FIELD-MISSING" "an index lacks weight_map" "expected";
+    IxDupField "IX-DUP-FIELD" "a field stands twice in an index" "expected";
+    IxMetadataType "IX-META-TYPE" "an index's metadata must be an object, or null" "expected";
+    IxDupMetadataKey "IX-DUP-META-KEY" "two keys in an object of the metadata are the same" "expected";
+    IxMetadataNumber "IX-META-NUMBER" "a number in the metadata is malformed or beyond a 64-bit float" "expected";
+    IxMapType "IX-MAP-TYPE" "weight_map must be an object" "expected";
+    IxDupName "IX-DUP-NAME" "two tensors in weight_map have the same name" "expected";
+    IxShardType "IX-SHARD-TYPE" "a tensor's shard must be a string" "expected";
+    IxShardName "IX-SHARD-NAME" "a shard must be a plain file name of 1 to 255 bytes, and no device name" "expected";
+    IxLengthLimit "IX-LIMIT-LENGTH" "the index is longer than the limit" "limit";
+    IxTensorLimit "IX-LIMIT-TENSORS" "the index names more tensors than the limit" "limit";
+    IxShardLimit "IX-LIMIT-SHARDS" "the index names more shards than the limit" "limit";
+    IxNameLimit "IX-LIMIT-NAME" "a tensor's name in the index is longer than the limit" "limit";
+    IxMetadataLimit "IX-LIMIT-METADATA" "the index's metadata is longer than the limit" "limit";
+    IxDepthLimit "IX-LIMIT-DEPTH" "the index's metadata nests deeper than the limit" "limit";
+
+    // A sharded index against its shards.
+    IxTotalSize "IX-TOTAL-SIZE" "metadata.total_size is not the sum of the tensors' bytes" "sum:";
+    IxTotalSizeForm "IX-TOTAL-SIZE-FORM" "metadata.total_size is missing or not a plain integer" "expected";
+    IxTensorMissing "IX-TENSOR-MISSING" "the index names a tensor that its shard does not have" "expected";
+    IxTensorElsewhere "IX-TENSOR-ELSEWHERE" "a shard has a tensor that the index puts into another" "expected";
+    IxTensorUnlisted "IX-TENSOR-UNLISTED" "a shard has a tensor that the index does not name" "expected";
+    IxShardMissing "IX-SHARD-MISSING" "the index names a shard that is not there" "expected";
+    IxShardUnnamed "IX-SHARD-UNNAMED" "a shard is there that the index does not name" "expected";
 
     // GGUF.
     GgMagic "GG-MAGIC" "the file does not begin with the letters GGUF" "expected";

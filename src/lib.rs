@@ -65,6 +65,7 @@ extern crate std;
 #[cfg(feature = "alloc")]
 pub mod audit;
 mod cursor;
+pub mod detect;
 mod dtype;
 mod error;
 #[cfg(feature = "std")]
@@ -76,9 +77,11 @@ mod name;
 mod num;
 pub mod safetensors;
 mod shape;
+pub mod shards;
 mod sink;
 pub mod slice;
 mod span;
+mod store;
 pub mod typed;
 mod unique;
 mod view;
@@ -92,6 +95,7 @@ pub use limits::Limits;
 pub use name::Name;
 pub use safetensors::SafeTensors;
 pub use shape::{DimIter, Shape};
+pub use shards::ShardIndex;
 pub use sink::Sink;
 pub use slice::{Axis, SliceError, SubTensor};
 pub use span::Span;

@@ -23,11 +23,18 @@ pub struct Limits {
     array_len: u64,
     gguf_name_len: u64,
     gguf_rank: u64,
+    index_len: u64,
+    shards: u64,
+    index_metadata_depth: u64,
+    index_metadata_len: u64,
     leading_space: bool,
 }
 
-/// Positions in a header are kept in 32 bits, so no header can be longer.
+/// Positions in a header or an index are kept in 32 bits, so none can be longer.
 const HEADER_LEN_CEILING: u64 = 0xFFFF_FF00;
+
+/// What is open is kept in a word, one bit a level.
+const DEPTH_CEILING: u64 = 32;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -65,6 +72,10 @@ impl Limits {
         array_len: 1 << 30,
         gguf_name_len: 63,
         gguf_rank: 4,
+        index_len: 32_000_000,
+        shards: 100_000,
+        index_metadata_depth: 8,
+        index_metadata_len: 1_000_000,
         leading_space: false,
     };
 
@@ -120,6 +131,26 @@ impl Limits {
     limit! {
         /// Dimensions of a tensor in a GGUF file. Default and most: 4, as in the reference (`GGML_MAX_DIMS`).
         gguf_rank with_gguf_rank 4
+    }
+
+    limit! {
+        /// Bytes of a sharded index. Default 32,000,000: writers spend about 110 bytes a tensor, so this is room for
+        /// 290,000, and what hostile names cost to sort stays within seconds. At most 4,294,967,040, since positions
+        /// are kept in 32 bits.
+        index_len with_index_len HEADER_LEN_CEILING
+    }
+    limit! {
+        /// Different shards that an index names. Default 100,000: writers number them with five digits, and every one
+        /// is a file that somebody will open.
+        shards with_shards u64::MAX
+    }
+    limit! {
+        /// Bytes of an index's `metadata`. Default 1,000,000: those seen take under a hundred.
+        index_metadata_len with_index_metadata_len u64::MAX
+    }
+    limit! {
+        /// How deep arrays and objects may nest inside an index's `metadata`. Default 8; those seen are flat. At most 32.
+        index_metadata_depth with_index_metadata_depth DEPTH_CEILING
     }
 
     /// Whether white space before the header's `{` is tolerated (default: no, the format's README says *MUST begin

@@ -16,7 +16,8 @@
 //! ```
 //!
 //! Which values may stand where is the caller's schema: `safetensors` and `shards` know theirs, and no value outside the
-//! schema is ever skipped over, so there is nothing to nest. Within one object no two keys are equal after unescaping;
+//! schema is ever skipped over, so there is nothing to nest. (An index's metadata may hold any JSON; `shards` steps over
+//! it to a limited depth, with one bit of state a level.) Within one object no two keys are equal after unescaping;
 //! the schema's owner sees to that, since only it knows what storage there is.
 //!
 //! The subset is what `serde_json`, the reference's reader, accepts, less what it lets through by accident.

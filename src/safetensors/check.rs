@@ -7,7 +7,7 @@ use crate::json::lex::Lexer;
 use crate::json::object::Members;
 use crate::name::Name;
 use crate::num;
-use crate::unique::{Insert, Keyed, Table, Words, heap_sort};
+use crate::unique::{Insert, Keyed, Table, Words, first_duplicate, heap_sort};
 
 /// The header's text and where it stands.
 #[derive(Clone, Copy, Debug)]
@@ -29,11 +29,6 @@ impl<'a> Text<'a> {
     #[inline]
     pub(super) const fn absolute(&self, position: u32) -> u64 {
         self.at.saturating_add(num::widen(num::widen32(position)))
-    }
-
-    /// Where the opening quote of a slot's name stands.
-    fn quote(&self, slot: &Slot) -> u64 {
-        self.absolute(slot.name_at).saturating_sub(1)
     }
 }
 
@@ -100,10 +95,12 @@ fn suspect_names(text: Text<'_>, slots: &mut [Slot], mut stop: Stop) -> Result<L
     }
     if stop != Stop::Exhausted {
         // In the file's order, the first duplicate that is met is the first there is.
-        slots.sort_unstable_by_key(|slot| slot.name_at);
+        let count = slots.len();
+        heap_sort(slots, count, |_, a, b| a.name_at < b.name_at);
         clear_names(slots);
         if let Err(Stop::Duplicate(id)) = fill_names(text, slots, |name| keyed.hash(name)) {
-            let at = slots.get(num::widen32(id)).map_or(text.at, |slot| text.quote(slot));
+            let at =
+                slots.get(num::widen32(id)).map_or(text.at, |slot| text.absolute(slot.name_at).saturating_sub(1));
             return Err(Error::new(ErrorKind::StDupName, at));
         }
     }
@@ -119,24 +116,20 @@ fn sort_names(text: Text<'_>, mut words: NameWords<'_>) -> Result<Lookup, Error>
         words.set_word(index, u32::try_from(index).unwrap_or(u32::MAX));
     }
     let slot = |slots: &[Slot], index: u32| slots.get(num::widen32(index)).copied().unwrap_or(Slot::EMPTY);
-    heap_sort(&mut words, count, |words, a, b| {
-        let (a, b) = (slot(words.0, a), slot(words.0, b));
-        text.name(&a).cmp(&text.name(&b)).then(a.name_at.cmp(&b.name_at)).is_lt()
-    });
-    let at = |index: usize| slot(words.0, words.word(index));
-    let second = (1..count)
-        .filter_map(|index| {
-            let (before, this) = (at(index.saturating_sub(1)), at(index));
-            (text.name(&before) == text.name(&this)).then(|| text.quote(&this))
-        })
-        .min();
-    second.map_or(Ok(Lookup::Sorted), |at| Err(Error::new(ErrorKind::StDupName, at)))
+    let name = |words: &NameWords<'_>, index| text.name(&slot(words.0, index));
+    let second = first_duplicate(
+        &mut words,
+        count,
+        |words, a, b| name(words, a).cmp(&name(words, b)),
+        |words, index| slot(words.0, index).name_at,
+    );
+    second
+        .map_or(Ok(Lookup::Sorted), |at| Err(Error::new(ErrorKind::StDupName, text.absolute(at).saturating_sub(1))))
 }
 
-/// The index of the slot whose name is `name`.
+/// The index of the slot whose name is `wanted`.
 #[inline]
-pub(super) fn find(text: Text<'_>, slots: &[Slot], lookup: &Lookup, name: &str) -> Option<usize> {
-    let wanted = Name::plain(name);
+pub(super) fn find(text: Text<'_>, slots: &[Slot], lookup: &Lookup, wanted: Name<'_>) -> Option<usize> {
     match lookup {
         Lookup::Ascending => slots.binary_search_by(|slot| text.name(slot).cmp(&wanted)).ok(),
         Lookup::Hashed(table) => {
@@ -321,7 +314,9 @@ fn put_keys<W: Words + ?Sized>(
     table: &mut Table,
     keys: &[(Name<'_>, u32, u64)],
 ) -> Result<bool, Error> {
-    keys.iter().for_each(|(_, _, hash)| table.fetch(words, *hash));
+    for (_, _, hash) in keys {
+        table.fetch(words, *hash);
+    }
     for (key, position, hash) in keys {
         match table.insert(words, *position, *hash, |_, other| key_at(text, other) == Some(*key)) {
             Insert::New => {}
@@ -342,12 +337,7 @@ fn sort_keys<W: Words + ?Sized>(text: Text<'_>, object: u32, words: &mut W, keys
         Ok(())
     })?;
     let count = count.min(num::widen32(keys));
-    heap_sort(words, count, |_, a, b| key_at(text, a).cmp(&key_at(text, b)).then(a.cmp(&b)).is_lt());
-    let second = (1..count)
-        .filter_map(|index| {
-            let (before, this) = (words.word(index.saturating_sub(1)), words.word(index));
-            (key_at(text, before) == key_at(text, this)).then(|| text.absolute(this))
-        })
-        .min();
-    second.map_or(Ok(()), |at| Err(Error::new(ErrorKind::StDupMetadataKey, at)))
+    let second =
+        first_duplicate(words, count, |_, a, b| key_at(text, a).cmp(&key_at(text, b)), |_, position| position);
+    second.map_or(Ok(()), |at| Err(Error::new(ErrorKind::StDupMetadataKey, text.absolute(at))))
 }

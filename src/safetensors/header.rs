@@ -2,10 +2,11 @@
 
 use super::check::{self, Lookup, Metadata, Text};
 use super::entry::{self, Digits};
-use super::slot::{Lent, Slot, Slots, Store};
+use super::slot::Slot;
 use crate::error::{Error, ErrorKind};
 use crate::json::lex::{Lexer, utf8};
 use crate::json::object::Members;
+use crate::store::{Lent, Slots, Store};
 use crate::{Dtype, Limits, Name, NotFound, Shape, Span, num};
 
 /// Bytes of the header length that every file begins with.
@@ -35,7 +36,7 @@ const FRAME: u64 = 8;
 #[derive(Clone, Debug)]
 pub struct Header<'a> {
     text: Text<'a>,
-    slots: Slots<'a>,
+    slots: Slots<'a, Slot>,
     lookup: Lookup,
     metadata: Option<Metadata>,
     data: Span,
@@ -122,7 +123,7 @@ impl<'a> Header<'a> {
         Ok(Self::proved(&frame, Slots::Owned(slots), lookup, &pass))
     }
 
-    fn proved(frame: &Frame<'a>, slots: Slots<'a>, lookup: Lookup, pass: &Pass) -> Self {
+    fn proved(frame: &Frame<'a>, slots: Slots<'a, Slot>, lookup: Lookup, pass: &Pass) -> Self {
         Self {
             text: frame.text,
             slots,
@@ -161,8 +162,12 @@ impl<'a> Header<'a> {
     ///
     /// [`NotFound`] when there is none.
     pub fn tensor(&self, name: &str) -> Result<TensorInfo<'a>, NotFound> {
-        let index = check::find(self.text, self.slots.as_slice(), &self.lookup, name);
-        index.and_then(|index| self.get(index)).ok_or(NotFound)
+        self.find(Name::plain(name)).ok_or(NotFound)
+    }
+
+    /// The tensor of that name, however it is spelt.
+    pub(crate) fn find(&self, name: Name<'_>) -> Option<TensorInfo<'a>> {
+        check::find(self.text, self.slots.as_slice(), &self.lookup, name).and_then(|index| self.get(index))
     }
 
     /// The free-form metadata, or `None` where there is none or it is null (as MLX writes it).
@@ -276,7 +281,7 @@ fn frame<'a>(prefix: &'a [u8], file_len: u64, limits: &Limits) -> Result<Frame<'
 }
 
 /// Reads every entry once, in the file's order.
-fn entries<S: Store>(text: Text<'_>, store: &mut S, limits: &Limits) -> Result<Pass, Error> {
+fn entries<S: Store<Slot>>(text: Text<'_>, store: &mut S, limits: &Limits) -> Result<Pass, Error> {
     let mut lexer = Lexer::new(text.json, text.at);
     let mut pass = Pass { count: 0, stored: true, metadata: None, ascending: true, tiled: true, relaxed: None };
     pass.relaxed = leading_space(&mut lexer, limits)?;
@@ -308,7 +313,7 @@ struct Trail<'a> {
 impl Pass {
     /// Keeps a tensor's slot and what it says of the order of names and data.
     #[inline]
-    fn keep<'a, S: Store>(&mut self, name: &'a [u8], slot: Slot, store: &mut S, trail: &mut Trail<'a>) {
+    fn keep<'a, S: Store<Slot>>(&mut self, name: &'a [u8], slot: Slot, store: &mut S, trail: &mut Trail<'a>) {
         self.tiled &= slot.begin == trail.covered.value;
         self.ascending &= trail.before.is_none_or(|before| before < name);
         trail.before = Some(name);
@@ -320,7 +325,7 @@ impl Pass {
 /// Reads members as long as they are in the canonical spelling and another follows, and leaves the lexer at a member
 /// that the careful reading must take.
 #[inline]
-fn canonical_run<'a, S: Store>(
+fn canonical_run<'a, S: Store<Slot>>(
     lexer: &mut Lexer<'a>,
     text: Text<'_>,
     store: &mut S,

@@ -64,47 +64,6 @@ impl Items for [Slot] {
     }
 }
 
-/// Somewhere to put slots while parsing.
-pub(super) trait Store {
-    /// Keeps the slot; false where there is no more room.
-    fn push(&mut self, slot: Slot) -> bool;
-}
-
-/// A caller's slice, filled from the front.
-#[derive(Debug)]
-pub(super) struct Lent<'s> {
-    pub(super) slots: &'s mut [Slot],
-    pub(super) used: usize,
-}
-
-impl Store for Lent<'_> {
-    #[inline]
-    fn push(&mut self, slot: Slot) -> bool {
-        match self.slots.get_mut(self.used) {
-            Some(place) => {
-                *place = slot;
-                self.used = self.used.saturating_add(1);
-                true
-            }
-            None => false,
-        }
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl Store for alloc::vec::Vec<Slot> {
-    #[inline]
-    fn push(&mut self, slot: Slot) -> bool {
-        // Room was reserved for as many as the header can hold: this never allocates.
-        if self.len() < self.capacity() {
-            alloc::vec::Vec::push(self, slot);
-            true
-        } else {
-            false
-        }
-    }
-}
-
 /// The slots' spare words as the name table: two a slot, so that the table is half full.
 #[derive(Debug)]
 pub(super) struct NameWords<'s>(pub(super) &'s mut [Slot]);
@@ -182,25 +141,6 @@ impl Words for ScratchWords<'_> {
             6 => slot.begin = (slot.begin & 0xFFFF_FFFF) | (wide << 32),
             7 => slot.end = (slot.end & !0xFFFF_FFFF) | wide,
             _ => slot.end = (slot.end & 0xFFFF_FFFF) | (wide << 32),
-        }
-    }
-}
-
-/// The slots of a parsed header, lent or owned.
-#[derive(Clone, Debug)]
-pub(super) enum Slots<'a> {
-    Lent(&'a [Slot]),
-    #[cfg(feature = "alloc")]
-    Owned(alloc::vec::Vec<Slot>),
-}
-
-impl Slots<'_> {
-    #[inline]
-    pub(super) fn as_slice(&self) -> &[Slot] {
-        match self {
-            Self::Lent(slots) => slots,
-            #[cfg(feature = "alloc")]
-            Self::Owned(slots) => slots,
         }
     }
 }

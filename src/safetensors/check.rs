@@ -320,7 +320,9 @@ fn put_keys<W: Words + ?Sized>(
     table: &mut Table,
     keys: &[(Name<'_>, u32, u64)],
 ) -> Result<bool, Error> {
-    keys.iter().for_each(|(_, _, hash)| table.fetch(words, *hash));
+    for (_, _, hash) in keys {
+        table.fetch(words, *hash);
+    }
     for (key, position, hash) in keys {
         match table.insert(words, *position, *hash, |_, other| key_at(text, other) == Some(*key)) {
             Insert::New => {}

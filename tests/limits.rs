@@ -297,7 +297,7 @@ mod big {
         let count = 1_290_000;
         let mut header = String::from("{");
         for index in 0..count {
-            let name = format!("model.layers.{index:07}.experts.down_proj.weight_scale");
+            let name = format!("model.layers.{index:07}.down_proj");
             let end = index + 1;
             write!(header, "\"{name}\":{{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[{index},{end}]}},")
                 .unwrap();

@@ -356,7 +356,7 @@ fn sort_keys<W: Words + ?Sized>(text: Text<'_>, object: u32, words: &mut W, keys
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::format;
+    use std::fmt::Write as _;
     use std::string::String;
     use std::vec::Vec;
 
@@ -367,7 +367,7 @@ mod tests {
         for name in names {
             let at = u32::try_from(json.len() + 1).unwrap();
             slots.push(Slot::named(at, u32::try_from(name.len()).unwrap(), name.contains('\\')));
-            json += &format!("\"{name}\":\"\",");
+            write!(json, "\"{name}\":\"\",").unwrap();
         }
         json.pop();
         json.push('}');

@@ -341,3 +341,61 @@ fn sort_keys<W: Words + ?Sized>(text: Text<'_>, object: u32, words: &mut W, keys
         first_duplicate(words, count, |_, a, b| key_at(text, a).cmp(&key_at(text, b)), |_, position| position);
     second.map_or(Ok(()), |at| Err(Error::new(ErrorKind::StDupMetadataKey, text.absolute(at))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write as _;
+    use std::string::String;
+    use std::vec::Vec;
+
+    /// Keys of an object in this order, and where each stands.
+    fn keys(names: &[&str]) -> (String, Vec<Slot>) {
+        let mut json = String::from("{");
+        let mut slots = Vec::new();
+        for name in names {
+            let at = u32::try_from(json.len() + 1).unwrap();
+            slots.push(Slot::named(at, u32::try_from(name.len()).unwrap(), name.contains('\\')));
+            write!(json, "\"{name}\":\"\",").unwrap();
+        }
+        json.pop();
+        json.push('}');
+        (json, slots)
+    }
+
+    /// No file is known to get as far as the sort, so that it is tried here alone.
+    #[test]
+    fn the_sort_finds_what_the_tables_find() {
+        let (json, mut slots) = keys(&["b", "c", "\\u0061b", "", "aa"]);
+        let text = Text { json: &json, at: 8 };
+        let lookup = sort_names(text, NameWords(&mut slots)).unwrap();
+        for (index, name) in ["b", "c", "ab", "", "aa"].iter().enumerate() {
+            assert_eq!(find(text, &slots, &lookup, name), Some(index));
+        }
+        assert_eq!(find(text, &slots, &lookup, "d"), None);
+        let count = u32::try_from(slots.len()).unwrap();
+        assert_eq!(sort_keys(text, 0, &mut [0_u32; 8][..], count), Ok(()));
+    }
+
+    #[test]
+    fn the_first_duplicate_is_the_same_however_it_is_found() {
+        let names = ["x", "a", "b", "\\u0061", "x", "b"];
+        let (json, slots) = keys(&names);
+        let text = Text { json: &json, at: 8 };
+        let want = 8 + u64::try_from(json.find("\"\\u0061\"").unwrap()).unwrap();
+        for turn in 0..names.len() {
+            // As the data's order may have left them.
+            let mut turned = slots.clone();
+            turned.rotate_left(turn);
+            let found = unique_names(text, &mut turned.clone()).unwrap_err();
+            assert_eq!((found.kind(), found.at()), (ErrorKind::StDupName, want));
+            let exhausted = suspect_names(text, &mut turned.clone(), Stop::Exhausted).unwrap_err();
+            let sorted = sort_names(text, NameWords(&mut turned)).unwrap_err();
+            assert_eq!([exhausted, sorted], [found; 2]);
+        }
+        let metadata = Metadata { object: Some(0), keys: 6, ascending: false };
+        let found = unique_keys(text, metadata, &mut []).unwrap_err();
+        assert_eq!((found.kind(), found.at()), (ErrorKind::StDupMetadataKey, want));
+        assert_eq!(sort_keys(text, 0, &mut [0_u32; 8][..], 6), Err(found));
+    }
+}

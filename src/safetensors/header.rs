@@ -438,3 +438,30 @@ fn check_all(frame: &Frame<'_>, slots: &mut [Slot], pass: &Pass) -> Result<Looku
     let lookup = check::unique_names(frame.text, slots)?;
     tiled.map(|()| lookup)
 }
+
+// With `std` only, whose prelude the file of the integration tests takes for granted.
+#[cfg(all(test, feature = "std"))]
+#[path = "../../tests/common/hostile.rs"]
+mod hostile;
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+
+    /// The floods of the tests do flood: the quick hash gives up, and the names are found by the other.
+    #[test]
+    fn names_that_collide_are_told_apart_by_the_keyed_hash() {
+        let (_, build) = hostile::ALL.iter().find(|(name, _)| name.ends_with("names collide")).unwrap();
+        let json = build(300_000);
+        let mut file = num::widen(json.len()).to_le_bytes().to_vec();
+        file.extend_from_slice(&json);
+        let mut slots = std::vec![Slot::EMPTY; 10_000];
+        let header = Header::open_in(&file, num::widen(file.len()), &mut slots, &Limits::DEFAULT).unwrap();
+        assert!(matches!(header.lookup, Lookup::Keyed(..)), "{:?}", header.lookup);
+        for info in header.tensors() {
+            let found = header.tensor(info.name().as_str().unwrap()).unwrap();
+            assert_eq!(found.entry_at(), info.entry_at());
+        }
+        assert_eq!(header.tensor("no such name").err(), Some(NotFound));
+    }
+}

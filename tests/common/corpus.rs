@@ -17,6 +17,9 @@ pub(crate) struct Row {
     pub(crate) limits: Limits,
 }
 
+/// Kinds that no format reaches yet.
+pub(crate) const WAITING: &[ErrorKind] = &[ErrorKind::JsonValue];
+
 /// The folder of the corpus.
 pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")

@@ -1,7 +1,10 @@
 //! Headers that are made to cost as much as they can, of any length.
 
-/// How a header's cost is driven up; each gives a header of at most `len` bytes.
-pub(crate) const ALL: &[(&str, fn(usize) -> Vec<u8>)] = &[
+/// Builds a header of at most so many bytes.
+type Build = fn(usize) -> Vec<u8>;
+
+/// How a header's cost is driven up.
+pub(crate) const ALL: &[(&str, Build)] = &[
     ("shape of zeros", shape_of_zeros),
     ("shape of zeros, spelt otherwise", spaced_shape),
     ("ignored field of arrays", ignored_field),
@@ -90,7 +93,7 @@ fn reversed_tensors(len: usize) -> Vec<u8> {
 /// Four letters, each time others, in no order.
 fn scattered(index: usize) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-";
-    let mixed = index.wrapping_mul(0x9E_3779_B1) & 0xFF_FFFF;
+    let mixed = index.wrapping_mul(0x9E37_79B1) & 0xFF_FFFF;
     (0..4).map(|place| char::from(LETTERS[(mixed >> (6 * place)) & 63])).collect()
 }
 

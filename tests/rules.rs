@@ -1,0 +1,84 @@
+//! The rules book is complete: every code has a section with all its parts, its file is in the corpus and is refused with
+//! that code, and there is no section of a code that does not exist.
+
+mod common;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use common::{bytes, cases, corpus};
+use tensorgate::safetensors::Slot;
+use tensorgate::{ErrorKind, Limits, SafeTensors};
+
+fn book() -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/rules.md")).unwrap()
+}
+
+/// Code and body of each section, in the book's order.
+fn sections(book: &str) -> Vec<(&str, &str)> {
+    book.split("\n## ").skip(1).map(|section| section.split_once('\n').unwrap()).collect()
+}
+
+/// What stands between `begin` and `end`.
+fn part<'a>(body: &'a str, begin: &str, end: &str) -> Option<&'a str> {
+    Some(body.split_once(begin)?.1.split_once(end)?.0.trim())
+}
+
+#[test]
+fn every_code_has_a_section_in_the_order_of_the_kinds() {
+    let book = book();
+    let titles: Vec<_> = sections(&book).iter().map(|(title, _)| *title).collect();
+    let codes: Vec<_> = ErrorKind::ALL.iter().map(|kind| kind.code()).collect();
+    assert_eq!(titles, codes);
+}
+
+#[test]
+fn every_section_has_all_its_parts() {
+    let book = book();
+    let rows = corpus::rows();
+    for ((code, body), kind) in sections(&book).into_iter().zip(ErrorKind::ALL) {
+        assert!(body.contains(&format!("*{}*", kind.what())), "{code}: its message, {}", kind.what());
+        for (title, end) in [("**Meaning.**", "\n\n"), ("**Why.**", "\n\n"), ("**What to do.**", "\n\n")] {
+            let text = part(body, title, end).unwrap_or_else(|| panic!("{code} has no {title}"));
+            assert!(text.len() > 15, "{code}: {title} says nothing");
+        }
+        if kind.is_callers() || corpus::WAITING.contains(kind) {
+            continue;
+        }
+        let path = part(body, "<!-- file ", " -->").unwrap_or_else(|| panic!("{code} has no file"));
+        let row = rows.iter().find(|row| format!("corpus/{}", row.path) == path);
+        let row = row.unwrap_or_else(|| panic!("{code}: {path} is not in the manifest"));
+        let (refused_with, at) = row.rejected.as_ref().unwrap();
+        assert_eq!(refused_with, code, "{path}");
+        let picture = part(body, "```text", "```").unwrap();
+        assert!(picture.contains(&format!("byte {at}")), "{code}: the picture of {path} is of another file");
+        assert!(part(body, "<!-- readers -->", "<!-- end -->").is_some_and(|text| !text.is_empty()), "{code}");
+    }
+}
+
+#[test]
+fn every_path_of_the_corpus_that_is_named_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let book = book();
+    let named: Vec<_> =
+        book.split("corpus/").skip(1).map(|rest| rest.split([' ', '`', ')', '\n']).next()).collect();
+    assert!(named.len() > 40);
+    for path in named.into_iter().flatten() {
+        assert!(root.join("corpus").join(path).exists(), "corpus/{path} is named and not there");
+    }
+}
+
+/// Printed for `scripts/rules.py`, which counts by rule what other readers say of the cases.
+#[test]
+fn codes_of_the_cases() {
+    let mut slots = vec![Slot::EMPTY; 2048];
+    let mut text = String::from("\n");
+    for case in cases("safetensors.json") {
+        let whole = bytes(&case);
+        let outcome = SafeTensors::open_in(&whole, &mut slots, &Limits::default());
+        let code = outcome.as_ref().map_or_else(tensorgate::Error::code, |_| "ok");
+        assert!(outcome.is_ok() || !outcome.unwrap_err().kind().is_callers());
+        writeln!(text, "case\t{}\t{code}", case["name"].as_str().unwrap()).unwrap();
+    }
+    println!("{text}");
+}

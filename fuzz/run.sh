@@ -3,10 +3,12 @@
 #
 # Seeds come from tests/cases and corpus/ each time; what the engine finds is kept in fuzz/corpus/TARGET. A crash ends
 # the target, leaves its input in fuzz/artifacts/TARGET and makes this script fail at the end.
+# SANITIZER=address adds AddressSanitizer, at half the speed: the core has no unsafe code, so it is off unless asked for.
 # ENGINE_FLAGS are given to libFuzzer; LOG names a folder for each target's log.
 set -u
 cd "$(dirname "$0")" || exit 2
 seconds=${1:-60}
+sanitizer=${SANITIZER:-none}
 [ $# -gt 0 ] && shift
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(basename -s .rs fuzz_targets/*.rs)
@@ -25,7 +27,7 @@ seeds=$(mktemp -d)
 trap 'rm -rf "$seeds"' EXIT
 
 CARGO_TARGET_DIR=$target_dir/host cargo run --quiet --bin seeds -- "$seeds" || exit 2
-"${cargo[@]}" fuzz build --fuzz-dir . --target-dir "$target_dir" || exit 2
+"${cargo[@]}" fuzz build --fuzz-dir . --target-dir "$target_dir" --sanitizer "$sanitizer" || exit 2
 
 failed=()
 for target in "${targets[@]}"; do
@@ -37,7 +39,7 @@ for target in "${targets[@]}"; do
         *) [ -f "dict/safetensors.dict" ] && dict=(-dict=dict/safetensors.dict) ;;
     esac
     # shellcheck disable=SC2086
-    { TIMEFORMAT='user %0U'; time "${cargo[@]}" fuzz run --fuzz-dir . --target-dir "$target_dir" "$target" \
+    { TIMEFORMAT='user %0U'; time "${cargo[@]}" fuzz run --fuzz-dir . --target-dir "$target_dir" --sanitizer "$sanitizer" "$target" \
         "corpus/$target" "$seeds/$target" -- \
         -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
         "${dict[@]}" ${ENGINE_FLAGS:-}; } >"$log/$target" 2>&1

@@ -39,9 +39,10 @@ pub fn safetensors(file: &[u8], limits: &Limits) -> Verdict {
     let file_len = file.len() as u64;
     let owned = open_owned(file, limits);
     let mut slots = slots_for(file);
-    for _ in 0..2 {
+    for again in [false, true] {
         let lent = heap::none(|| SafeTensors::open_in(file, &mut slots, limits));
         match &lent {
+            Ok(_) if again => {}
             Ok(opened) => touch(opened, file),
             Err(refused) => error(refused, file_len),
         }
@@ -148,10 +149,11 @@ fn metadata(opened: &SafeTensors<'_>) {
     let Some(metadata) = opened.metadata() else { return };
     assert!(!opened.header().metadata_is_null());
     assert!(metadata.iter().eq(metadata));
-    for (key, value) in metadata.iter().take(64) {
+    for (index, (key, value)) in metadata.iter().enumerate() {
         text(key);
         text(value);
-        if let Some(plain) = key.as_str() {
+        // Finding a key is linear; a few of them are enough.
+        if let Some(plain) = key.as_str().filter(|_| index < 4) {
             assert_eq!(metadata.get(plain), Some(value));
         }
     }

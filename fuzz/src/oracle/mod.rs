@@ -1,0 +1,44 @@
+//! One module a target: `check` panics where a promise is broken; `seed` makes a target's input from a file.
+
+pub mod any_bytes;
+pub mod json_serde;
+pub mod lent_vs_owned;
+pub mod limits;
+pub mod promises;
+pub mod st_generated;
+pub mod st_lies;
+pub mod st_raw;
+pub mod st_reference;
+pub mod truncation;
+
+/// A fuzz target.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Its name: that of its module and of its file in `fuzz_targets/`.
+    pub name: &'static str,
+    /// The oracle.
+    pub check: fn(&[u8]),
+    /// The input that makes the target look at this file, where there is one.
+    pub seed: fn(&[u8]) -> Option<Vec<u8>>,
+}
+
+macro_rules! targets {
+    ($($name:ident,)*) => {
+        /// Every target there is.
+        pub const TARGETS: &[Target] = &[
+            $(Target { name: stringify!($name), check: $name::check, seed: $name::seed },)*
+        ];
+    };
+}
+
+targets! {
+    any_bytes,
+    json_serde,
+    lent_vs_owned,
+    limits,
+    st_generated,
+    st_lies,
+    st_raw,
+    st_reference,
+    truncation,
+}

@@ -1,0 +1,105 @@
+//! Small seeded runs of an oracle, for `cargo test` on stable.
+
+use crate::corpus;
+
+/// A generator of numbers that is the same on every machine (SplitMix64).
+#[derive(Clone, Debug)]
+pub struct Rng(u64);
+
+impl Rng {
+    /// One that begins at `seed`.
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number.
+    pub const fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `end`, or 0 where that is 0.
+    pub fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.word() % u64::try_from(end.max(1)).expect("fits")).expect("fits")
+    }
+
+    /// That many random bytes.
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| self.word().to_le_bytes()[0]).collect()
+    }
+}
+
+/// Runs `check` on `rounds` inputs of random bytes.
+pub fn noise(check: fn(&[u8]), seed: u64, rounds: usize) {
+    let mut rng = Rng::new(seed);
+    for _ in 0..rounds {
+        let len = rng.below(2000);
+        check(&rng.bytes(len));
+    }
+}
+
+/// Runs `check` on each of `seeds` and on `rounds` small changes of each.
+pub fn mutants(check: fn(&[u8]), seed: u64, rounds: usize, seeds: &[Vec<u8>]) {
+    let mut rng = Rng::new(seed);
+    for input in seeds {
+        check(input);
+        if input.len() > 20_000 {
+            continue;
+        }
+        for _ in 0..rounds {
+            check(&mutant(&mut rng, input));
+        }
+    }
+}
+
+/// Runs `check` on the case files, on small changes of them, and on noise.
+pub fn files(check: fn(&[u8]), seed: u64) {
+    mutants(check, seed, 12, &corpus::files());
+    noise(check, seed, 300);
+}
+
+/// Bytes that mean something to the formats.
+const TOKENS: [&[u8]; 14] = [
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"\"",
+    b"\\",
+    b",",
+    b":",
+    b"0",
+    b"\\u0061",
+    b"null",
+    b" ",
+    b"18446744073709551616",
+    b"\xff",
+];
+
+/// `input` with one to three small changes.
+fn mutant(rng: &mut Rng, input: &[u8]) -> Vec<u8> {
+    let mut bytes = input.to_vec();
+    for _ in 0..=rng.below(3) {
+        let at = rng.below(bytes.len() + 1);
+        match rng.below(5) {
+            0 => bytes.truncate(at),
+            1 if at < bytes.len() => bytes[at] ^= 1 << rng.below(8),
+            2 if at < bytes.len() => {
+                bytes.remove(at);
+            }
+            3 => {
+                let token = TOKENS[rng.below(TOKENS.len())];
+                bytes.splice(at..at, token.iter().copied());
+            }
+            _ => {
+                let end = (at + rng.below(40)).min(bytes.len());
+                let copied = bytes[at..end].to_vec();
+                let place = rng.below(bytes.len() + 1);
+                bytes.splice(place..place, copied);
+            }
+        }
+    }
+    bytes
+}

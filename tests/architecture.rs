@@ -25,7 +25,7 @@ fn level(module: &str) -> usize {
 
 fn source(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
-    let code: Vec<&str> = text.split("#[cfg(test)]\nmod ").collect();
+    let code: Vec<&str> = text.split("\nmod tests {").collect();
     code[0].lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 

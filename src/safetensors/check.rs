@@ -370,9 +370,9 @@ mod tests {
         let text = Text { json: &json, at: 8 };
         let lookup = sort_names(text, NameWords(&mut slots)).unwrap();
         for (index, name) in ["b", "c", "ab", "", "aa"].iter().enumerate() {
-            assert_eq!(find(text, &slots, &lookup, name), Some(index));
+            assert_eq!(find(text, &slots, &lookup, Name::plain(name)), Some(index));
         }
-        assert_eq!(find(text, &slots, &lookup, "d"), None);
+        assert_eq!(find(text, &slots, &lookup, Name::plain("d")), None);
         let count = u32::try_from(slots.len()).unwrap();
         assert_eq!(sort_keys(text, 0, &mut [0_u32; 8][..], count), Ok(()));
     }

@@ -14,6 +14,7 @@ mod tensor;
 mod text;
 mod types;
 mod value;
+mod walk;
 
 pub use array::{Array, Element, Elements, StringIndex, Strings, Values};
 pub use header::Header;

@@ -1,5 +1,6 @@
 //! The walk over a file's beginning: fields, strings and arrays, each proved to end inside the file.
 
+use super::walk::walk;
 use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind};
 use crate::{Limits, num};
@@ -150,22 +151,4 @@ impl<'a> Reader<'a> {
         self.after = outer;
         Ok(())
     }
-}
-
-/// Goes over up to `count` strings; what is left of the bytes and of the count.
-///
-/// Each step waits for the length that the step before led to, so it does nothing besides.
-#[inline]
-fn walk(mut rest: &[u8], count: u64, most: u64, length: impl Fn([u8; 8]) -> u64) -> (&[u8], u64) {
-    for done in 0..count {
-        let next = rest.split_first_chunk::<8>().and_then(|(head, tail)| {
-            let len = length(*head);
-            if len > most { None } else { tail.get(num::narrow(len)?..) }
-        });
-        match next {
-            Some(next) => rest = next,
-            None => return (rest, count.wrapping_sub(done)),
-        }
-    }
-    (rest, 0)
 }

@@ -113,7 +113,7 @@ impl<'a> Lexer<'a> {
 
     /// A plain integer; `kind` where none begins here.
     pub(crate) fn integer(&mut self, kind: ErrorKind) -> Result<u64, Error> {
-        if let Some((value, rest)) = short_integer(self.rest())
+        if let Some((value, rest)) = short_dim(self.rest())
             && rest.first().is_some_and(|next| ends_number(*next))
         {
             self.cursor.set_rest(rest);
@@ -199,6 +199,15 @@ const fn eight(nibbles: u64) -> u64 {
     low.wrapping_add(high) >> 32
 }
 
+/// A dimension: as [`short_integer`], with one digit in one step, since a shape can have millions of zeros and ones.
+#[inline]
+pub(crate) fn short_dim(text: &[u8]) -> Option<(u64, &[u8])> {
+    match text {
+        [digit @ b'0'..=b'9', b',' | b']', ..] => Some((u64::from(*digit & 0x0F), text.get(1..)?)),
+        _ => short_integer(text),
+    }
+}
+
 /// The first eight bytes, or what there is of them with spaces behind.
 #[inline]
 fn window(text: &[u8]) -> [u8; 8] {
@@ -217,10 +226,6 @@ fn short_window(text: &[u8]) -> [u8; 8] {
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "measured: a tenth of the whole parse, called four times a tensor")]
 pub(crate) fn short_integer(text: &[u8]) -> Option<(u64, &[u8])> {
-    // One digit: most zeros and ones, of which a shape can have millions.
-    if let [digit @ b'0'..=b'9', b',' | b']', ..] = text {
-        return Some((u64::from(*digit & 0x0F), text.get(1..)?));
-    }
     let (digits, stop) = nibbles(window(text));
     if stop == 0 {
         return long_integer(text, digits);

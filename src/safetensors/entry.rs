@@ -1,7 +1,7 @@
 //! One tensor's entry: the careful reading, and the one-step reading of the spelling that writers use.
 
 use crate::error::{Error, ErrorKind};
-use crate::json::lex::{Lexer, plain_len, short_integer};
+use crate::json::lex::{Lexer, plain_len, short_dim, short_integer};
 use crate::json::object::{Members, integers};
 use crate::name::Name;
 use crate::{Dtype, Limits, num};
@@ -164,7 +164,7 @@ fn canonical_shape<'a>(shape: &'a [u8], limits: &Limits) -> Option<(u64, &'a [u8
     }
     let (mut elements, mut rank, mut rest) = (1_u64, 0_u64, shape);
     loop {
-        let (dim, tail) = short_integer(rest)?;
+        let (dim, tail) = short_dim(rest)?;
         elements = num::mul(elements, dim)?;
         rank = rank.saturating_add(1);
         let (next, tail) = tail.split_first()?;

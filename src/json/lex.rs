@@ -208,17 +208,18 @@ pub(crate) fn short_dim(text: &[u8]) -> Option<(u64, &[u8])> {
     }
 }
 
-/// The first eight bytes, or what there is of them with spaces behind.
-#[inline]
-fn window(text: &[u8]) -> [u8; 8] {
-    text.first_chunk::<8>().copied().unwrap_or_else(|| short_window(text))
-}
-
+/// The same with fewer than eight bytes left: the last number of a header that has no padding.
 #[cold]
-fn short_window(text: &[u8]) -> [u8; 8] {
-    let mut chunk = [b' '; 8];
-    chunk.iter_mut().zip(text).for_each(|(place, byte)| *place = *byte);
-    chunk
+#[inline(never)]
+fn last_integer(text: &[u8]) -> Option<(u64, &[u8])> {
+    let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (digits, rest) = text.split_at_checked(count)?;
+    if count == 0 || (count > 1 && digits.first() == Some(&b'0')) {
+        return None;
+    }
+    let value =
+        digits.iter().fold(0_u64, |value, digit| value.wrapping_mul(10).wrapping_add(u64::from(digit & 0x0F)));
+    Some((value, rest))
 }
 
 /// A plain integer of at most 15 digits at the start of `text`, and what follows it; `None` for anything else, which
@@ -226,7 +227,8 @@ fn short_window(text: &[u8]) -> [u8; 8] {
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "measured: a tenth of the whole parse, called four times a tensor")]
 pub(crate) fn short_integer(text: &[u8]) -> Option<(u64, &[u8])> {
-    let (digits, stop) = nibbles(window(text));
+    let Some(chunk) = text.first_chunk::<8>() else { return last_integer(text) };
+    let (digits, stop) = nibbles(*chunk);
     if stop == 0 {
         return long_integer(text, digits);
     }
@@ -244,7 +246,7 @@ pub(crate) fn short_integer(text: &[u8]) -> Option<(u64, &[u8])> {
 #[inline]
 fn long_integer(text: &[u8], first: u64) -> Option<(u64, &[u8])> {
     let (_, tail) = text.split_at_checked(8)?;
-    let (digits, stop) = nibbles(window(tail));
+    let (digits, stop) = nibbles(*tail.first_chunk::<8>()?);
     let bits = stop.trailing_zeros() & !7;
     if stop == 0 || first.trailing_zeros() >= 8 {
         return None;

@@ -34,6 +34,11 @@
 //! | a whole file in memory | [`SafeTensors::open`] |
 //! | no allocator | [`SafeTensors::open_in`] with your own [`safetensors::Slot`]s |
 //! | the beginning of a file and its length | [`safetensors::Header::open`], which says how many bytes it still needs |
+//! | a GGUF file | [`Gguf::open`], [`Gguf::open_in`], [`gguf::Header::open`] |
+//! | a sharded model | [`ShardIndex::open`], then [`ShardIndex::check_shard`] for each shard |
+//! | bytes of which you know nothing | [`detect::detect`] |
+//! | a tensor | [`TensorView::as_le`] at any alignment, [`TensorView::as_slice`] where aligned, [`TensorView::slice`] for a part |
+//! | tensors to save | [`safetensors::Plan`], or [`safetensors::serialize`] in one call |
 //!
 //! # What strict means
 //!
@@ -56,6 +61,10 @@
         clippy::unreachable
     )
 )]
+
+#[cfg(all(doctest, feature = "std"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 #[cfg(feature = "alloc")]
 extern crate alloc;

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::SystemTime;
 use std::vec::Vec;
+
+mod scan;
 
 use crate::error::ErrorKind;
 use crate::safetensors::Header;
@@ -131,6 +133,8 @@ impl Head {
             let left = want.saturating_sub(self.read);
             match &mut self.source {
                 Source::Regular { file, len, .. } => {
+                    // A window may have moved it.
+                    file.seek(SeekFrom::Start(self.read))?;
                     let got = append(&mut self.bytes, file, left)?;
                     self.read = self.read.saturating_add(got);
                     if got < left {

@@ -19,7 +19,8 @@ const STEP: u64 = 64 * 1024;
 
 /// The beginning of a file or stream, read as far as its verdict takes and never further.
 ///
-/// A regular file is asked for its length, and only its header is read; its data section never is. Anything else (a
+/// A regular file is asked for its length, and only its header is read; its data section never is, but for what
+/// [`window`](Self::window) and [`first_nonzero`](Self::first_nonzero) are asked for. Anything else (a
 /// pipe, standard input, a file of `/proc`) is read from its start: the header is kept, what follows is counted in a
 /// fixed buffer, and counting ends as soon as the verdict is known.
 ///

@@ -66,6 +66,7 @@ fn a_readers_own_word_is_kept_where_it_is_more_exact() {
     assert_eq!(line("x.safetensors", &whole[..100])["code"], "ST-HEADER-PAST-END");
     assert_eq!(line("x.safetensors", b"\x80\x04\x95\0\0\0\0\0")["code"], "ST-HEADER-PAST-END");
     assert_eq!(line("x.gguf", b"GG")["code"], "GG-TOO-SHORT");
+    assert_eq!(line("x", b"GG")["code"], "GG-TOO-SHORT");
     assert_eq!(line("x.gguf", b"FUGG\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0")["code"], "GG-MAGIC-REVERSED");
     assert_eq!(line("x.gguf", b"\xff\xfeG\0G\0U\0F\0")["code"], "GG-MAGIC-UTF16");
     assert_eq!(line("x.gguf", b"GGUF\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0")["code"], "GG-VERSION-1");

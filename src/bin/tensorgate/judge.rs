@@ -79,6 +79,9 @@ fn format(head: &mut Head, path: &Path, options: &Options) -> Result<Format, Rea
     if ends_with(path, ".safetensors") {
         return Ok(Format::SafeTensors);
     }
+    if gguf::is_cut(head.bytes()) {
+        return Ok(Format::Gguf);
+    }
     head.fetch(u64::try_from(PREFIX_LEN).unwrap_or(u64::MAX))?;
     Ok(match detect(head.bytes()) {
         Guess::Safetensors => Format::SafeTensors,

@@ -61,7 +61,7 @@ pub(super) fn judge(path: &Path, head: &mut Head, options: &Options, look: Look<
 }
 
 /// Whether a file so short begins as GGUF does.
-fn is_cut(bytes: &[u8]) -> bool {
+pub(super) fn is_cut(bytes: &[u8]) -> bool {
     !bytes.is_empty() && b"GGUF".starts_with(bytes)
 }
 
@@ -119,7 +119,7 @@ fn refused(path: &Path, head: &mut Head, refusal: Refusal) -> Result<Report, Rea
         advice: audit::advice(kind),
         excerpt: excerpt(head, kind, at)?,
     };
-    let is_gguf = head.bytes().starts_with(b"GGUF") || ends_with(path, ".gguf");
+    let is_gguf = head.bytes().starts_with(b"GGUF") || is_cut(head.bytes()) || ends_with(path, ".gguf");
     Ok(Report::rejected(path, if is_gguf { Format::Gguf } else { Format::Unknown }, fault))
 }
 

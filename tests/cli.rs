@@ -4,8 +4,14 @@ mod common;
 
 #[path = "cli/check.rs"]
 mod check;
+#[path = "cli/gguf.rs"]
+mod gguf;
+#[path = "cli/index.rs"]
+mod index;
 #[path = "cli/inspect.rs"]
 mod inspect;
+#[path = "cli/strangers.rs"]
+mod strangers;
 #[cfg(unix)]
 #[path = "cli/unix.rs"]
 mod unix;

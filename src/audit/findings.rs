@@ -133,23 +133,27 @@ pub fn safetensors<'a>(header: &Header<'a>) -> Result<Vec<Finding<'a>>, Error> {
     Ok(found)
 }
 
-/// Marks of other formats that a header's length (at most 4,294,967,040) can spell.
-const MARKS: [&[u8]; 10] = [
+/// Marks of other formats that a header's length (at most 4,294,967,040) can spell. Only those of four bytes: a length
+/// such as 640 begins like a pickle by chance, and means nothing.
+const MARKS: [&[u8; 4]; 11] = [
     b"PK\x03\x04",
-    b"\x1f\x8b\x08",
-    b"BZh",
-    b"\xff\xd8\xff",
-    b"\x80\x02",
-    b"\x80\x03",
-    b"\x80\x04",
-    b"\x80\x05",
-    b"MZ",
-    b"#!",
+    b"\x1f\x8b\x08\x00",
+    b"\x1f\x8b\x08\x08",
+    b"\x28\xb5\x2f\xfd",
+    b"\xff\xd8\xff\xe0",
+    b"\xff\xd8\xff\xe1",
+    b"\x7fELF",
+    b"%PDF",
+    b"GGUF",
+    // A PyTorch file of the old kind: PROTO 2, LONG1 of ten bytes.
+    b"\x80\x02\x8a\x0a",
+    // A pickle of protocol 2 that begins with a dictionary.
+    b"\x80\x02}q",
 ];
 
 fn frame(tally: &mut Tally<'_>, header: &Header<'_>) {
     let length = num::widen(header.json().len()).to_le_bytes();
-    if MARKS.iter().any(|mark| length.starts_with(mark)) {
+    if MARKS.iter().any(|mark| length.starts_with(*mark)) {
         tally.add(Rule::Polyglot, 0, None);
     }
     if let Some(used) = header.relaxed() {
@@ -361,8 +365,12 @@ mod tests {
         let json = format!("{{{},{}}}", entry("a", "U8", "[1]", 1, 2), entry("b", "U8", "[1]", 0, 1));
         let first = 8 + 1;
         assert_eq!(audit(&padded(&json), 2), [("ORDER", first, 1)]);
-        let marked = format!("{:<width$}", "{}", width = 0x5A4D);
-        assert_eq!(audit(&marked, 0)[0], ("POLYGLOT", 0, 1));
+        let of_length = |width: usize| audit(&(String::from("{}") + &" ".repeat(width - 2)), 0);
+        assert_eq!(of_length(0x0008_8B1F)[0], ("POLYGLOT", 0, 1));
+        // 80 02, 80 04, MZ: two bytes are no mark.
+        for length in [0x0280, 0x0480, 0x5A4D] {
+            assert!(of_length(length).iter().all(|(code, ..)| *code != "POLYGLOT"), "{length}");
+        }
     }
 
     #[test]

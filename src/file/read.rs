@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::SystemTime;
 use std::vec::Vec;
+
+mod scan;
 
 use crate::error::ErrorKind;
 use crate::safetensors::Header;
@@ -17,7 +19,8 @@ const STEP: u64 = 64 * 1024;
 
 /// The beginning of a file or stream, read as far as its verdict takes and never further.
 ///
-/// A regular file is asked for its length, and only its header is read; its data section never is. Anything else (a
+/// A regular file is asked for its length, and only its header is read; its data section never is, but for what
+/// [`window`](Self::window) and [`first_nonzero`](Self::first_nonzero) are asked for. Anything else (a
 /// pipe, standard input, a file of `/proc`) is read from its start: the header is kept, what follows is counted in a
 /// fixed buffer, and counting ends as soon as the verdict is known.
 ///
@@ -131,6 +134,8 @@ impl Head {
             let left = want.saturating_sub(self.read);
             match &mut self.source {
                 Source::Regular { file, len, .. } => {
+                    // A window may have moved it.
+                    file.seek(SeekFrom::Start(self.read))?;
                     let got = append(&mut self.bytes, file, left)?;
                     self.read = self.read.saturating_add(got);
                     if got < left {

@@ -105,7 +105,7 @@ fn nothing_from_a_file_or_a_path_reaches_the_terminal() {
 fn endless_input_ends() {
     let folder = tempfile::tempdir().unwrap();
     let zeros = run(folder.path(), &["check", "/dev/zero", "--format=jsonl"]);
-    assert_eq!((zeros.code, zeros.lines()[0]["code"].as_str()), (1, Some("JS-END")));
+    assert_eq!((zeros.code, zeros.lines()[0]["code"].as_str()), (1, Some("FT-ZEROS")));
     let more = endless(&sound(), &[]);
     assert_eq!((more["code"].as_str(), more["offset"].as_u64()), (Some("ST-DATA-TRAILING"), Some(156)));
     assert!(more["size"].is_null());
@@ -115,6 +115,16 @@ fn endless_input_ends() {
         (given_up["code"].as_str(), given_up["verdict"].as_str()),
         (Some("IO-STREAM-LIMIT"), Some("unreadable"))
     );
+    // GGUF: a file without tensors, padded to 32; and one of a tensor of 2^40 elements.
+    let more = endless(b"GGUF\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", &[]);
+    assert_eq!((more["code"].as_str(), more["offset"].as_u64()), (Some("GG-DATA-TRAILING"), Some(32)));
+    let mut huge = b"GGUF\x03\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0".to_vec();
+    huge.extend_from_slice(b"\x01\0\0\0\0\0\0\0w\x01\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0");
+    let given_up = endless(&huge, &["--max-stream", "3000000"]);
+    assert_eq!(given_up["code"], "IO-STREAM-LIMIT", "{given_up}");
+    let index = format!("{:<600}", "{\"weight_map\":{}}");
+    let given_up = endless(index.as_bytes(), &["--max-stream", "3000000"]);
+    assert_eq!(given_up["code"], "IO-STREAM-LIMIT", "{given_up}");
 }
 
 /// The report on standard input that begins with `head` and goes on for ever.

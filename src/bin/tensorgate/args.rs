@@ -13,6 +13,8 @@ Examples:
   tensorgate check model.safetensors
   tensorgate check models --format jsonl
   cat model.safetensors | tensorgate check -
+  tensorgate check model.gguf model.safetensors.index.json
+  tensorgate inspect model.gguf
   tensorgate inspect model.safetensors
   tensorgate inspect model.safetensors --json
 
@@ -24,7 +26,11 @@ Exit codes:
 
 /// Says whether model files can be trusted, and what is in them.
 ///
-/// Only the header of a file is read, never its tensors. Nothing in a file is run, and its text is shown escaped.
+/// Formats: safetensors, GGUF (versions 2 and 3), and sharded indexes (*.index.json), which are held against the shards
+/// beside them. What a file is, its content says; strangers (a git-LFS pointer, a web page, a pickle) are named.
+///
+/// Of a file only the header is read, and of GGUF the padding; never the tensors. Nothing in a file is run, and its text
+/// is shown escaped.
 #[derive(Debug, Parser)]
 #[command(name = "tensorgate", version, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Args {
@@ -43,6 +49,9 @@ pub(crate) enum Command {
 /// Directories are searched for *.safetensors, *.gguf and *.index.json; other files there are skipped and counted.
 /// Symbolic links to files are followed, those to directories are not (but a PATH is, whatever it is). A file named as
 /// PATH is judged whatever it is called.
+///
+/// An index is rejected when a shard beside it, in the same directory, is bad or does not hold the tensors that the index
+/// says; a shard that is missing is warned of.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Check {
@@ -73,7 +82,7 @@ pub(crate) enum Format {
     Jsonl,
 }
 
-/// Show what is in a file: tensors by module, types, sizes, offsets and metadata.
+/// Show what is in a file: tensors by module, types, sizes, offsets and metadata; of an index, its shards.
 ///
 /// A file that is not accepted is reported as by check.
 #[derive(Debug, clap::Args)]
@@ -83,7 +92,7 @@ pub(crate) struct Inspect {
     #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
 
-    /// Show long names, shapes and metadata values whole.
+    /// Show long names, shapes, arrays and metadata values whole.
     #[arg(long)]
     pub(crate) all: bool,
 

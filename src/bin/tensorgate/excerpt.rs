@@ -37,6 +37,23 @@ impl Excerpt {
         Some(Self::header(before, after))
     }
 
+    /// The picture of offset `at` in a text; none where it stands behind it.
+    pub(crate) fn text(bytes: &[u8], at: u64) -> Option<Self> {
+        let (before, after) = bytes.split_at_checked(usize::try_from(at).ok()?)?;
+        Some(Self::header(before, after))
+    }
+
+    /// A binary field of `len` bytes that stands `before` bytes into `window`, in hexadecimal, then as text.
+    pub(crate) fn binary(window: &[u8], before: usize, len: usize) -> Option<Self> {
+        let left = window.len().checked_sub(before)?;
+        let lied = len.min(left).max(1);
+        Some(Self {
+            text: hexadecimal(window),
+            column: before.saturating_mul(3),
+            width: lied.saturating_mul(3).saturating_sub(1),
+        })
+    }
+
     /// The first bytes in hexadecimal, then as text.
     fn frame(bytes: &[u8], at: usize) -> Option<Self> {
         let shown = bytes.get(..bytes.len().min(16)).unwrap_or_default();
@@ -45,12 +62,9 @@ impl Excerpt {
         }
         // A header of no bytes: the length that says so is all there is to show.
         let at = if shown.len() == FRAME && at == FRAME { 0 } else { at };
-        let hex: Vec<String> = shown.iter().map(|byte| format!("{byte:02x}")).collect();
-        let plain = |byte: &u8| if (b' '..=b'~').contains(byte) { char::from(*byte) } else { '.' };
-        let text: String = shown.iter().map(plain).collect();
         let lied = shown.len().min(FRAME).saturating_sub(at).max(1);
         Some(Self {
-            text: format!("{}  {text}", hex.join(" ")).trim_end().to_owned(),
+            text: hexadecimal(shown),
             column: at.saturating_mul(3),
             width: lied.saturating_mul(3).saturating_sub(1),
         })
@@ -85,6 +99,14 @@ impl Excerpt {
         }
         Self { text, column, width: width.max(1) }
     }
+}
+
+/// Bytes in hexadecimal, then as text.
+fn hexadecimal(bytes: &[u8]) -> String {
+    let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let plain = |byte: &u8| if (b' '..=b'~').contains(byte) { char::from(*byte) } else { '.' };
+    let text: String = bytes.iter().map(plain).collect();
+    format!("{}  {text}", hex.join(" ")).trim_end().to_owned()
 }
 
 /// A byte as it is shown.
@@ -162,5 +184,9 @@ mod tests {
         let short = Excerpt::of(b"abc", 3).unwrap();
         assert_eq!((short.text.as_str(), short.caret().as_str()), ("61 62 63  abc", "         ^~"));
         assert_eq!(Excerpt::of(b"", 0).map(|empty| empty.column), Some(0));
+        let field = Excerpt::binary(b"ab\0\x01c", 2, 8).unwrap();
+        assert_eq!((field.text.as_str(), field.caret().as_str()), ("61 62 00 01 63  ab..c", "      ^~~~~~~~"));
+        assert_eq!(Excerpt::binary(b"ab", 2, 4).map(|end| (end.column, end.width)), Some((6, 2)));
+        assert_eq!(Excerpt::binary(b"ab", 3, 4), None);
     }
 }

@@ -1,8 +1,11 @@
 //! `tensorgate inspect`: what is in a file.
 
+mod gguf;
 mod group;
 mod human;
+mod index;
 mod json;
+mod tensor;
 mod totals;
 
 use std::io::{self, Write};
@@ -22,6 +25,10 @@ pub(crate) fn run(args: &Inspect) -> io::Result<Exit> {
         shown = match model {
             Model::SafeTensors(header) if args.json => json::safetensors(&mut out, report, header),
             Model::SafeTensors(header) => human::safetensors(&mut out, report, header, args.all),
+            Model::Gguf(header) if args.json => gguf::json::document(&mut out, report, header),
+            Model::Gguf(header) => gguf::human(&mut out, report, header, args.all),
+            Model::Index(index, shards) if args.json => index::json(&mut out, report, index, shards),
+            Model::Index(index, shards) => index::human(&mut out, report, index, shards, args.all),
         };
     });
     shown?;

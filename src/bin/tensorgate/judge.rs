@@ -1,16 +1,24 @@
 //! One source, whatever it is, to its report: the one place that knows which formats there are.
 
+mod beside;
+mod gguf;
+mod index;
 mod safetensors;
+mod stranger;
 
 use std::path::Path;
 
-use tensorgate::Limits;
+use tensorgate::audit::Severity;
+use tensorgate::detect::{Guess, PREFIX_LEN, detect};
 use tensorgate::file::{Head, ReadError};
+use tensorgate::{Error, ErrorKind, Limits, ShardIndex, audit};
 
-use crate::report::{Format, Report};
+pub(crate) use beside::Beside;
+
+use crate::report::{Format, Note, Report};
 use crate::walk::Source;
 
-/// Bytes of a file that say what it is.
+/// Bytes of a file that say what it is, where its name says it too.
 const SNIFF: u64 = 8;
 
 /// How files are read and judged.
@@ -24,15 +32,20 @@ pub(crate) struct Options {
 /// An accepted file, to be looked into while it is in memory.
 pub(crate) enum Model<'a> {
     SafeTensors(&'a tensorgate::safetensors::Header<'a>),
+    Gguf(&'a tensorgate::gguf::Header<'a>),
+    Index(&'a ShardIndex<'a>, &'a [Beside]),
 }
 
+/// Is called with the report and the model of an accepted file.
+type Look<'l> = &'l mut dyn FnMut(&Report, Model<'_>);
+
 /// Judges a source; `look` is called with the report and the model where it is accepted.
-pub(crate) fn judge(source: &Source, options: &Options, look: &mut dyn FnMut(&Report, Model<'_>)) -> Report {
+pub(crate) fn judge(source: &Source, options: &Options, look: Look<'_>) -> Report {
     let path = source.path();
     read(source, options, look).unwrap_or_else(|error| Report::unread(path, &error))
 }
 
-fn read(source: &Source, options: &Options, look: &mut dyn FnMut(&Report, Model<'_>)) -> Result<Report, ReadError> {
+fn read(source: &Source, options: &Options, look: Look<'_>) -> Result<Report, ReadError> {
     let opened = match source {
         Source::Stdin => Head::from_reader(std::io::stdin()),
         Source::Named(path) => Head::open(path)?,
@@ -40,26 +53,45 @@ fn read(source: &Source, options: &Options, look: &mut dyn FnMut(&Report, Model<
         Source::Lost(path, error) => return Ok(Report::unread(path, error)),
     };
     let mut head = opened.with_stream_limit(options.stream_limit);
-    head.fetch(SNIFF)?;
     let path = source.path();
-    match format(head.bytes(), path) {
-        Format::Gguf => Ok(unsupported(path, Format::Gguf, "GGUF files cannot be judged yet")),
-        Format::Index => Ok(unsupported(path, Format::Index, "sharded indexes cannot be judged yet")),
+    match format(&mut head, path, options)? {
+        Format::Gguf => gguf::judge(path, &mut head, options, look),
+        Format::Index => {
+            let folder = match source {
+                Source::Named(path) | Source::Found(path) => path.parent(),
+                Source::Stdin | Source::Lost(..) => None,
+            };
+            index::judge(path, folder, &mut head, options, look)
+        }
         Format::SafeTensors | Format::Unknown => safetensors::judge(path, &mut head, options, look),
     }
 }
 
-/// Which reader is to judge a file, by its first bytes and its name.
-fn format(first: &[u8], path: &Path) -> Format {
-    if first.starts_with(b"GGUF") {
-        Format::Gguf
-    } else if ends_with(path, ".index.json") {
-        Format::Index
-    } else if ends_with(path, ".safetensors") {
-        Format::SafeTensors
-    } else {
-        Format::Unknown
+/// Which reader is to judge a file: its first bytes say it, and where they do not its name.
+fn format(head: &mut Head, path: &Path, options: &Options) -> Result<Format, ReadError> {
+    head.fetch(SNIFF)?;
+    if head.bytes().starts_with(b"GGUF") {
+        return Ok(Format::Gguf);
     }
+    if ends_with(path, ".index.json") {
+        return Ok(Format::Index);
+    }
+    if ends_with(path, ".safetensors") {
+        return Ok(Format::SafeTensors);
+    }
+    if gguf::is_cut(head.bytes()) {
+        return Ok(Format::Gguf);
+    }
+    head.fetch(u64::try_from(PREFIX_LEN).unwrap_or(u64::MAX))?;
+    Ok(match detect(head.bytes()) {
+        Guess::Safetensors => Format::SafeTensors,
+        Guess::Index => Format::Index,
+        Guess::GgufReversed => Format::Gguf,
+        _ if ends_with(path, ".gguf") => Format::Gguf,
+        // The metadata may stand before what makes it an index.
+        Guess::Json if index::has_map(head, options)? => Format::Index,
+        _ => Format::Unknown,
+    })
 }
 
 /// Whether the path ends in `ending`, whatever the case.
@@ -67,7 +99,28 @@ fn ends_with(path: &Path, ending: &str) -> bool {
     path.as_os_str().as_encoded_bytes().to_ascii_lowercase().ends_with(ending.as_bytes())
 }
 
-fn unsupported(path: &Path, format: Format, message: &str) -> Report {
-    let advice = "Use a build of tensorgate that knows the format.";
-    Report { format, ..Report::unreadable(path, "TG-UNSUPPORTED", message.to_owned(), advice) }
+/// Warns of an accepted file whose name says that it is of another format.
+fn warn_of_name(report: &mut Report, path: &Path, other: &str) {
+    if ends_with(path, other) {
+        report.findings.push(Note {
+            severity: Severity::Warning,
+            code: "TG-NOTE-NAME",
+            offset: 0,
+            message: format!(
+                "the name ends in {other}, but the file is of another format: {}",
+                report.format.as_str()
+            ),
+        });
+    }
+}
+
+/// The report where the fault is the caller's and says nothing of the file.
+fn callers(path: &Path, kind: ErrorKind) -> Option<Report> {
+    let message = "there is no memory to judge the file".to_owned();
+    kind.is_callers().then(|| Report::unreadable(path, kind.code(), message, audit::advice(kind)))
+}
+
+/// What would have been right.
+fn expected(error: Error) -> Option<String> {
+    Some(format!("{} {}", error.kind().want_label(), error.want()?))
 }

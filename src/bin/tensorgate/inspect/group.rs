@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use tensorgate::safetensors::{Header, TensorInfo};
+use super::tensor::Tensor;
 
 /// A tensor and its decoded name.
-pub(super) type Named<'a> = (Cow<'a, str>, TensorInfo<'a>);
+pub(super) type Named<'a> = (Cow<'a, str>, Tensor<'a>);
 
 /// The part of a name that is its module: through the first number where more follows (`h.0` of `h.0.attn.bias`),
 /// otherwise all but the last part (`wte` of `wte.weight`).
@@ -51,8 +51,8 @@ fn digits(text: &[u8], start: usize) -> &[u8] {
 }
 
 /// The tensors of a file with their names, module by module, sorted as people count (`h.2` before `h.10`).
-pub(super) fn sorted<'a>(header: &Header<'a>) -> Vec<Named<'a>> {
-    let mut named: Vec<Named<'a>> = header.tensors().map(|info| (info.name().to_cow(), info)).collect();
+pub(super) fn sorted<'a>(tensors: impl Iterator<Item = Tensor<'a>>) -> Vec<Named<'a>> {
+    let mut named: Vec<Named<'a>> = tensors.map(|tensor| (tensor.name.to_cow(), tensor)).collect();
     named.sort_unstable_by(|(a, _), (b, _)| {
         natural(module(a), module(b)).then_with(|| natural(a, b)).then_with(|| a.cmp(b))
     });

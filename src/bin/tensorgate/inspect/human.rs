@@ -2,47 +2,70 @@
 
 use std::io::{self, Write};
 
-use tensorgate::Shape;
-use tensorgate::safetensors::{Header, TensorInfo};
+use tensorgate::safetensors::Header;
+use tensorgate::{Dtype, Shape};
 
 use super::group::{Named, groups, sorted};
-use super::totals::{Totals, alignment, parameters, totals};
+use super::tensor::Tensor;
+use super::totals::{Totals, alignment, totals};
 use crate::output::{FAINT, ODD, STRONG};
 use crate::report::Report;
 use crate::text;
 
 /// Columns after which a name or value is cut, and dimensions after which a shape is.
-const NAME: usize = 60;
-const VALUE: usize = 80;
+pub(super) const NAME: usize = 60;
+pub(super) const VALUE: usize = 80;
 const DIMS: usize = 8;
 
 /// Everything, in the order in which one asks: what it is, how large, what its metadata says, then its tensors.
 pub(super) fn safetensors(out: &mut impl Write, report: &Report, header: &Header<'_>, all: bool) -> io::Result<()> {
-    let (sum, by_dtype) = totals(header);
-    writeln!(out, "{STRONG}{}{STRONG:#}", text::path(&report.path))?;
-    writeln!(out, "format      safetensors")?;
-    if let Some(size) = report.size {
-        writeln!(out, "size        {}", text::size(size))?;
-    }
+    let tensors = || header.tensors().map(Tensor::from);
+    let (sum, by_dtype) = totals(tensors(), Dtype::ALL.iter().map(|dtype| dtype.tag()));
+    heading(out, report, "safetensors")?;
     let start = header.data().start();
     writeln!(out, "header      {}", text::size(start))?;
     writeln!(out, "data        begins at byte {start}, aligned to {}", text::count(alignment(start), "byte"))?;
     writeln!(out, "total       {}", total(&sum))?;
     for (dtype, totals) in &by_dtype {
-        writeln!(out, "{:<12}{}", dtype.tag(), total(totals))?;
+        writeln!(out, "{dtype:<12}{}", total(totals))?;
     }
     metadata(out, header, all)?;
+    findings(out, report)?;
+    modules(out, tensors(), all)
+}
+
+/// What the file is, and how large.
+pub(super) fn heading(out: &mut impl Write, report: &Report, format: &str) -> io::Result<()> {
+    writeln!(out, "{STRONG}{}{STRONG:#}", text::path(&report.path))?;
+    writeln!(out, "format      {format}")?;
+    match report.size {
+        Some(size) => writeln!(out, "size        {}", text::size(size)),
+        None => Ok(()),
+    }
+}
+
+/// What is worth knowing besides.
+pub(super) fn findings(out: &mut impl Write, report: &Report) -> io::Result<()> {
     for note in &report.findings {
         let message = text::ascii(&note.message);
         writeln!(out, "{ODD}{:<10}{ODD:#}  {} at byte {}: {message}", note.severity, note.code, note.offset)?;
     }
-    for (name, tensors) in groups(&sorted(header)) {
+    Ok(())
+}
+
+/// The tensors by module.
+pub(super) fn modules<'a>(
+    out: &mut impl Write,
+    tensors: impl Iterator<Item = Tensor<'a>>,
+    all: bool,
+) -> io::Result<()> {
+    for (name, tensors) in groups(&sorted(tensors)) {
         module(out, name, tensors, all)?;
     }
     Ok(())
 }
 
-fn total(totals: &Totals) -> String {
+pub(super) fn total(totals: &Totals) -> String {
     let (tensors, parameters) =
         (text::count(totals.tensors, "tensor"), text::count(totals.parameters, "parameter"));
     format!("{tensors}, {parameters}, {}", text::size(totals.bytes))
@@ -65,7 +88,7 @@ fn metadata(out: &mut impl Write, header: &Header<'_>, all: bool) -> io::Result<
 }
 
 /// Text as it is shown, cut after `columns` columns unless all of it is asked for.
-fn cut(text: &str, columns: usize, all: bool) -> String {
+pub(super) fn cut(text: &str, columns: usize, all: bool) -> String {
     text::short(text, if all { usize::MAX } else { columns })
 }
 
@@ -73,29 +96,30 @@ fn module(out: &mut impl Write, name: &str, tensors: &[Named<'_>], all: bool) ->
     let mut sum = Totals::default();
     // What the module's heading says already is not said again.
     let known = if name.is_empty() { 0 } else { name.len().saturating_add(1) };
-    let (mut names, mut shapes) = (0, 0);
-    for (name, info) in tensors {
-        sum.add(info);
-        let [name, _, shape] = row(name, known, info, all);
-        (names, shapes) = (names.max(name.len()), shapes.max(shape.len()));
+    // The width of the safetensors tags, so that modules of one dtype each stand in one column.
+    let (mut names, mut kinds, mut shapes) = (0, 5, 0);
+    for (name, tensor) in tensors {
+        sum.add(tensor);
+        let (name, shape) = row(name, known, tensor, all);
+        (names, kinds, shapes) = (names.max(name.len()), kinds.max(tensor.kind.len()), shapes.max(shape.len()));
     }
     let (names, shapes) = (names.min(NAME), shapes.min(NAME));
     let heading = if name.is_empty() { "(no module)".to_owned() } else { cut(name, VALUE, all) };
     writeln!(out, "\n{STRONG}{heading}{STRONG:#}{FAINT}  {}{FAINT:#}", total(&sum))?;
     // Rows are made again rather than kept: a file can have millions.
-    for (name, info) in tensors {
-        let [name, dtype, shape] = row(name, known, info, all);
-        let (size, at) = (text::size(info.span().len()), info.span().start());
-        writeln!(out, "  {name:names$}  {dtype:<5}  {shape:shapes$}  at {at}, {size}{}", odd(info))?;
+    for (name, tensor) in tensors {
+        let (name, shape) = row(name, known, tensor, all);
+        let (kind, size, at) = (tensor.kind, text::size(tensor.span.len()), tensor.span.start());
+        writeln!(out, "  {name:names$}  {kind:<kinds$}  {shape:shapes$}  at {at}, {size}{}", odd(tensor))?;
     }
     Ok(())
 }
 
-/// A row's name, dtype and shape.
-fn row(name: &str, known: usize, info: &TensorInfo<'_>, all: bool) -> [String; 3] {
+/// A row's name and shape.
+fn row(name: &str, known: usize, tensor: &Tensor<'_>, all: bool) -> (String, String) {
     let leaf = cut(name.get(known..).unwrap_or(name), NAME, all);
     let leaf = if leaf.is_empty() { "\"\"".to_owned() } else { leaf };
-    [leaf, info.dtype().to_string(), shape(info.shape(), all)]
+    (leaf, shape(tensor.shape, all))
 }
 
 fn shape(shape: Shape<'_>, all: bool) -> String {
@@ -108,6 +132,6 @@ fn shape(shape: Shape<'_>, all: bool) -> String {
 }
 
 /// What is said of a tensor without elements.
-fn odd(info: &TensorInfo<'_>) -> &'static str {
-    if parameters(info) == 0 { " (empty)" } else { "" }
+fn odd(tensor: &Tensor<'_>) -> &'static str {
+    if tensor.parameters() == 0 { " (empty)" } else { "" }
 }

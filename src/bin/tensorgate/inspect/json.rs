@@ -3,11 +3,12 @@
 use std::io::{self, Write};
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::json;
-use tensorgate::Shape;
-use tensorgate::safetensors::{Header, TensorInfo};
+use serde_json::{Value, json};
+use tensorgate::safetensors::Header;
+use tensorgate::{Dtype, Shape};
 
-use super::totals::{alignment, parameters, totals};
+use super::tensor::Tensor;
+use super::totals::{Totals, alignment, totals};
 use crate::output;
 use crate::report::{Report, json as report_json};
 
@@ -24,28 +25,21 @@ struct Document<'a> {
 
 impl Serialize for Document<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (sum, by_dtype) = totals(self.header);
-        let dtypes: Vec<_> = by_dtype
-            .iter()
-            .map(|(dtype, t)| {
-                json!({"dtype": dtype.tag(), "tensors": t.tensors, "parameters": t.parameters, "bytes": t.bytes})
-            })
-            .collect();
+        let tensors = || self.header.tensors().map(Tensor::from);
+        let (sum, by_dtype) = totals(tensors(), Dtype::ALL.iter().map(|dtype| dtype.tag()));
         let start = self.header.data().start();
-        let file = report_json::file(self.report);
         let mut map = serializer.serialize_map(None)?;
-        for key in ["path", "path_hex", "format", "verdict", "size", "findings"] {
-            if let Some(value) = file.get(key) {
-                map.serialize_entry(key, value)?;
-            }
-        }
+        report(&mut map, self.report)?;
         map.serialize_entry("data_start", &start)?;
         map.serialize_entry("data_alignment", &alignment(start))?;
         map.serialize_entry("parameters", &sum.parameters)?;
         map.serialize_entry("data_bytes", &sum.bytes)?;
-        map.serialize_entry("dtypes", &dtypes)?;
+        map.serialize_entry("dtypes", &kinds("dtype", &by_dtype))?;
         map.serialize_entry("metadata", &self.header.metadata().map(Metadata))?;
-        map.serialize_entry("tensors", &Tensors(self.header))?;
+        map.serialize_entry(
+            "tensors",
+            &Tensors { label: "dtype", tensors: || self.header.tensors().map(Tensor::from) },
+        )?;
         map.end()
     }
 }
@@ -58,28 +52,53 @@ impl Serialize for Metadata<'_> {
     }
 }
 
-struct Tensors<'a>(&'a Header<'a>);
+/// A sequence that is made while it is written.
+pub(super) struct Tensors<F> {
+    /// What the type is called.
+    pub(super) label: &'static str,
+    pub(super) tensors: F,
+}
 
-impl Serialize for Tensors<'_> {
+impl<'a, I: Iterator<Item = Tensor<'a>>, F: Fn() -> I> Serialize for Tensors<F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.tensors().map(Tensor))
+        serializer.collect_seq((self.tensors)().map(|tensor| Labelled { label: self.label, tensor }))
     }
 }
 
-struct Tensor<'a>(TensorInfo<'a>);
+struct Labelled<'a> {
+    label: &'static str,
+    tensor: Tensor<'a>,
+}
 
-impl Serialize for Tensor<'_> {
+impl Serialize for Labelled<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let info = &self.0;
+        let tensor = &self.tensor;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("name", &info.name().to_cow())?;
-        map.serialize_entry("dtype", info.dtype().tag())?;
-        map.serialize_entry("shape", &Dims(info.shape()))?;
-        map.serialize_entry("parameters", &parameters(info))?;
-        map.serialize_entry("bytes", &info.span().len())?;
-        map.serialize_entry("offset", &info.span().start())?;
+        map.serialize_entry("name", &tensor.name.to_cow())?;
+        map.serialize_entry(self.label, tensor.kind)?;
+        map.serialize_entry("shape", &Dims(tensor.shape))?;
+        map.serialize_entry("parameters", &tensor.parameters())?;
+        map.serialize_entry("bytes", &tensor.span.len())?;
+        map.serialize_entry("offset", &tensor.span.start())?;
         map.end()
     }
+}
+
+/// Sums by type.
+pub(super) fn kinds(label: &str, totals: &[(&'static str, Totals)]) -> Vec<Value> {
+    let row = |(kind, t): &(&'static str, Totals)| json!({label: kind, "tensors": t.tensors, "parameters": t.parameters, "bytes": t.bytes});
+    totals.iter().map(row).collect()
+}
+
+/// What `check` says of the file, as far as it applies to an accepted one.
+pub(super) fn report<M: SerializeMap>(map: &mut M, report: &Report) -> Result<(), M::Error> {
+    let file = report_json::file(report);
+    for key in ["path", "path_hex", "format", "verdict", "size", "findings"] {
+        if let Some(value) = file.get(key) {
+            map.serialize_entry(key, value)?;
+        }
+    }
+    Ok(())
 }
 
 struct Dims<'a>(Shape<'a>);

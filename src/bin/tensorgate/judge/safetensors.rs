@@ -2,21 +2,17 @@
 
 use std::path::Path;
 
+use tensorgate::detect::Guess;
 use tensorgate::file::{Head, ReadError};
 use tensorgate::safetensors::Header;
 use tensorgate::{Error, ErrorKind, audit};
 
-use super::{Model, Options, ends_with};
+use super::{Look, Model, Options, callers, ends_with, expected, stranger, warn_of_name};
 use crate::excerpt::Excerpt;
 use crate::report::{Fault, Format, Note, Report};
 
 /// Reads the header and judges it.
-pub(super) fn judge(
-    path: &Path,
-    head: &mut Head,
-    options: &Options,
-    look: &mut dyn FnMut(&Report, Model<'_>),
-) -> Result<Report, ReadError> {
+pub(super) fn judge(path: &Path, head: &mut Head, options: &Options, look: Look<'_>) -> Result<Report, ReadError> {
     let len = head.load_safetensors(&options.limits)?;
     let size = head.file_len();
     let outcome = Header::open(head.bytes(), len, &options.limits).and_then(|header| {
@@ -24,22 +20,27 @@ pub(super) fn judge(
         look(&report, Model::SafeTensors(&header));
         Ok(report)
     });
-    match outcome {
-        Ok(report) => Ok(report),
-        Err(error) => {
-            if is_frame(error) {
-                // A few bytes more show a person what the file is instead.
-                head.fetch(16)?;
-            }
-            Ok(Report { size, ..refused(path, head.bytes(), error) })
-        }
+    let error = match outcome {
+        Ok(report) => return Ok(report),
+        Err(error) => error,
+    };
+    // A few bytes more show a person what the file is instead.
+    if is_frame(error) {
+        head.fetch(16)?;
     }
+    if is_foreign(head.bytes(), error)
+        && let Some(report) = stranger::judge(path, head, &[Guess::Safetensors])?
+    {
+        return Ok(report);
+    }
+    Ok(Report { size, ..refused(path, head.bytes(), error) })
 }
 
 fn accepted(path: &Path, size: Option<u64>, header: &Header<'_>, findings: &[audit::Finding<'_>]) -> Report {
     let mut report = Report::accepted(path, Format::SafeTensors);
     report.size = size;
     report.tensors = u64::try_from(header.len()).ok();
+    warn_of_name(&mut report, path, ".gguf");
     report.findings.extend(findings.iter().map(|finding| Note {
         severity: finding.severity(),
         code: finding.code(),
@@ -51,14 +52,14 @@ fn accepted(path: &Path, size: Option<u64>, header: &Header<'_>, findings: &[aud
 
 fn refused(path: &Path, bytes: &[u8], error: Error) -> Report {
     let advice = audit::advice(error.kind());
-    if error.kind().is_callers() {
-        return Report::unreadable(path, error.code(), "there is no memory to judge the file".to_owned(), advice);
+    if let Some(report) = callers(path, error.kind()) {
+        return report;
     }
     let fault = Fault {
         code: error.code(),
         offset: Some(error.at()),
         message: error.kind().what().to_owned(),
-        expected: expected(bytes, error),
+        expected: right(bytes, error),
         advice,
         excerpt: Excerpt::of(frame_and_header(bytes), error.at()),
     };
@@ -68,11 +69,21 @@ fn refused(path: &Path, bytes: &[u8], error: Error) -> Report {
 }
 
 /// What would have been right, and for the header's length what stands there.
-fn expected(bytes: &[u8], error: Error) -> Option<String> {
-    let right = format!("{} {}", error.kind().want_label(), error.want()?);
+fn right(bytes: &[u8], error: Error) -> Option<String> {
+    let right = expected(error)?;
     match declared(bytes) {
         Some(length) if is_frame(error) => Some(format!("{right}, declared: {length}")),
         _ => Some(right),
+    }
+}
+
+/// Whether the file may be of another format altogether: its first eight bytes do not fit, or are zeros. Those of a
+/// file that ends behind them can be the length of a header that was cut off.
+fn is_foreign(bytes: &[u8], error: Error) -> bool {
+    match error.kind() {
+        ErrorKind::StHeaderPastEnd => bytes.len() > 8,
+        ErrorKind::JsonEnd => declared(bytes) == Some(0),
+        _ => is_frame(error),
     }
 }
 

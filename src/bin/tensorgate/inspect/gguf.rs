@@ -1,0 +1,134 @@
+//! A GGUF file's content for people.
+
+pub(super) mod json;
+
+use std::io::{self, Write};
+
+use tensorgate::gguf::{Endian, GgmlType, Header, Value};
+
+use super::human::{NAME, VALUE, cut, findings, heading, modules, total};
+use super::tensor::Tensor;
+use super::totals::totals;
+use crate::output::FAINT;
+use crate::report::Report;
+use crate::text;
+
+/// Elements of an array that are shown unless all are asked for.
+const ELEMENTS: usize = 8;
+/// Columns of a string in an array.
+const ELEMENT: usize = 20;
+/// The longest architecture that is looked up: keys begin with it.
+const ARCHITECTURE: usize = 64;
+
+/// What is said of the model: the key behind the architecture's name, and what it is called here.
+const FACTS: [(&str, &str); 7] = [
+    ("block_count", "blocks"),
+    ("context_length", "context length"),
+    ("embedding_length", "embedding length"),
+    ("feed_forward_length", "feed-forward length"),
+    ("attention.head_count", "heads"),
+    ("attention.head_count_kv", "key/value heads"),
+    ("expert_count", "experts"),
+];
+
+/// Everything, in the order in which one asks.
+pub(super) fn human(out: &mut impl Write, report: &Report, header: &Header<'_>, all: bool) -> io::Result<()> {
+    let tensors = || header.tensors().map(Tensor::from);
+    let (sum, by_kind) = totals(tensors(), GgmlType::ALL.iter().filter_map(|kind| kind.name()));
+    heading(out, report, &format!("GGUF version {}, {}", header.version(), order(header.endian())))?;
+    let start = header.data_offset();
+    let alignment = text::count(header.alignment().into(), "byte");
+    writeln!(out, "data        begins at byte {start}, tensors aligned to {alignment}")?;
+    model(out, header, all)?;
+    writeln!(out, "total       {}{}", total(&sum), bits(sum.bits()))?;
+    for (kind, totals) in &by_kind {
+        writeln!(out, "{kind:<12}{}{}", total(totals), bits(totals.bits()))?;
+    }
+    pairs(out, header, all)?;
+    findings(out, report)?;
+    modules(out, tensors(), all)
+}
+
+fn bits(bits: Option<String>) -> String {
+    bits.map(|bits| format!(", {bits} bits each")).unwrap_or_default()
+}
+
+const fn order(endian: Endian) -> &'static str {
+    match endian {
+        Endian::Little => "little-endian",
+        Endian::Big => "big-endian",
+    }
+}
+
+/// What the metadata says of the model, as far as it is of the right types.
+fn model(out: &mut impl Write, header: &Header<'_>, all: bool) -> io::Result<()> {
+    let text = |key: &str| header.str(key).ok().map(|value| cut(value, VALUE, all));
+    if let Some(name) = text("general.name") {
+        writeln!(out, "name        {name}")?;
+    }
+    let Some(architecture) = text("general.architecture") else { return Ok(()) };
+    let facts: Vec<String> =
+        facts(header).into_iter().map(|(_, label, value)| format!("{label} {value}")).collect();
+    let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
+    writeln!(out, "model       {architecture}{facts}")
+}
+
+/// The facts that are there: their keys behind the architecture, their labels, their values.
+fn facts(header: &Header<'_>) -> Vec<(&'static str, &'static str, u64)> {
+    let architecture = header.str("general.architecture").ok().filter(|name| name.len() <= ARCHITECTURE);
+    let Some(architecture) = architecture else { return Vec::new() };
+    let value = |key: &str| header.u64(&format!("{architecture}.{key}")).ok();
+    FACTS.iter().filter_map(|(key, label)| Some((*key, *label, value(key)?))).collect()
+}
+
+/// Keys, types and values.
+fn pairs(out: &mut impl Write, header: &Header<'_>, all: bool) -> io::Result<()> {
+    let count = u64::try_from(header.pair_count()).unwrap_or(u64::MAX);
+    writeln!(out, "metadata    {}", text::count(count, "key"))?;
+    let columns = header.pairs().map(|pair| pair.key().len()).max().unwrap_or(0).min(NAME);
+    for pair in header.pairs() {
+        let (key, value) = (cut(pair.key(), NAME, all), pair.value());
+        write!(out, "  {key:columns$}  {FAINT}{:<4}{FAINT:#}  ", value.kind().name())?;
+        match value {
+            Value::Array(array) => {
+                let shown = if all { array.len() } else { ELEMENTS };
+                write!(out, "{} ", array.kind().name())?;
+                let mut before = "[";
+                for element in array.iter().take(shown) {
+                    write!(out, "{before}{}", scalar(&element, ELEMENT, all))?;
+                    before = ", ";
+                }
+                let open = if array.is_empty() { "[" } else { "" };
+                if array.len() > shown {
+                    writeln!(out, "{open}, ...] ({} elements)", array.len())?;
+                } else {
+                    writeln!(out, "{open}]")?;
+                }
+            }
+            scalar_value => writeln!(out, "{}", scalar(&scalar_value, VALUE, all))?,
+        }
+    }
+    Ok(())
+}
+
+/// A value that is no array. Strings are shown escaped, in quotes, and are never interpreted.
+fn scalar(value: &Value<'_>, columns: usize, all: bool) -> String {
+    match value {
+        Value::U8(value) => value.to_string(),
+        Value::I8(value) => value.to_string(),
+        Value::U16(value) => value.to_string(),
+        Value::I16(value) => value.to_string(),
+        Value::U32(value) => value.to_string(),
+        Value::I32(value) => value.to_string(),
+        Value::U64(value) => value.to_string(),
+        Value::I64(value) => value.to_string(),
+        Value::F32(value) => format!("{value:?}"),
+        Value::F64(value) => format!("{value:?}"),
+        Value::Bool(value) => value.to_string(),
+        Value::String(value) => match value.as_str() {
+            Ok(text) => format!("\"{}\"", cut(text, columns, all).replace('"', "\\\"")),
+            Err(_) => format!("\"{value}\""),
+        },
+        Value::Array(array) => format!("({} elements)", array.len()),
+    }
+}

@@ -39,6 +39,8 @@ accept("gguf-array-string-not-utf8", LITTLE.frame(0, 1), LITTLE.array("tokens", 
 keys = ["a", "general.name", "gpt-oss.block_count", "with space", "UPPER", "__proto__", "~!\"\\", "k" * 300]
 accept("gguf-keys", LITTLE.frame(0, len(keys)), [LITTLE.pair(key, U8, 1) for key in keys])
 accept("gguf-keys-alike", LITTLE.frame(0, 4), [LITTLE.pair(key, U8, 1) for key in ("a", "a.", "A", "a.a")])
+accept("gguf-scores-as-u8", LITTLE.frame(0, 1), LITTLE.array("tokenizer.ggml.scores", U8, [1, 2]))
+accept("gguf-block-count-513", LITTLE.frame(0, 1), LITTLE.pair("llama.block_count", U32, 513))
 accept("gguf-template-as-text", LITTLE.frame(0, 1), LITTLE.pair("tokenizer.chat_template", STRING, "{{ x.__class__ }}"))
 
 for name, (kind, elements, size) in TYPES.items():

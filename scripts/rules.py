@@ -17,8 +17,10 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs/rules.md"
-CASES = ["safetensors.json"]
-REFERENCE = "the reference (safetensors 0.8.0, Rust)"
+CASES = {
+    "safetensors.json": "the reference (safetensors 0.8.0, Rust)",
+    "gguf.json": "the reference (ggml 0.25.3, metadata only)",
+}
 SHOWN = 160
 
 
@@ -31,19 +33,20 @@ def codes_of_cases():
 
 
 def readers_by_code():
-    """For each code: how many cases there are, and how many of them each reader accepts or never answers."""
+    """For each code: how many cases there are, and how many of them each reader accepts, never answers or crashes on."""
     codes = codes_of_cases()
     by_code = {}
-    for name in CASES:
+    for name, reference in CASES.items():
         for case in json.loads((ROOT / "tests/cases" / name).read_text()):
             code = codes[case["name"]]
             count, accepts = by_code.setdefault(code, [0, {}])
             by_code[code][0] = count + 1
-            says = {REFERENCE: case["reference"], **case.get("peers", {})}
+            says = {reference: case["reference"], **case.get("peers", {})}
             for reader, verdict in says.items():
-                tally = accepts.setdefault(reader, [0, 0])
-                tally[0] += verdict == "ok"
-                tally[1] += verdict == "TIMEOUT"
+                tally = accepts.setdefault(reader, [0, 0, 0])
+                outcome = re.match(r"\w+", verdict).group().lower()
+                if outcome != "err":
+                    tally[["ok", "timeout", "crash"].index(outcome)] += 1
     return by_code
 
 
@@ -52,11 +55,12 @@ def readers(code, by_code):
         return "None of the cases that were run through other readers has this fault."
     count, accepts = by_code[code]
     lines = [f"Of {count} such cases:" if count > 1 else "Of one such case:"]
-    for reader, (accepted, silent) in sorted(accepts.items(), key=lambda item: (-item[1][0], item[0].lower())):
-        if accepted or silent:
+    for reader, (accepted, silent, crashed) in sorted(accepts.items(), key=lambda item: (-item[1][0], item[0].lower())):
+        if accepted or silent or crashed:
             never = f", gives no answer in time to {silent}" if silent else ""
-            lines.append(f"- {reader} accepts {accepted}{never}")
-    refuse = [reader for reader, tally in accepts.items() if tally == [0, 0]]
+            crashes = f", crashes on {crashed}" if crashed else ""
+            lines.append(f"- {reader} accepts {accepted}{never}{crashes}")
+    refuse = [reader for reader, tally in accepts.items() if tally == [0, 0, 0]]
     if refuse:
         others = "every reader" if len(refuse) == len(accepts) else ", ".join(sorted(refuse, key=str.lower))
         lines.append(f"- refused by {others}")
@@ -71,20 +75,41 @@ def counted(length):
     return "1 byte" if length == 1 else f"{length} bytes"
 
 
-def hexdump(data):
+def hexdump(data, at):
+    """The rows up to the byte at `at` and one behind it, of a long file the last eight."""
     lines = []
-    for start in range(0, min(len(data), 48), 16):
+    last = min(len(data), at + 32)
+    first = max(0, (at - 96) // 16 * 16)
+    if first:
+        lines.append("...")
+    for start in range(first, last, 16):
         part = data[start : start + 16]
         shown = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
         lines.append(f"{start:04x}  {part.hex(' '):<47}  {shown}")
-    return lines or ["(no byte at all)"]
+        if start <= at < start + len(part):
+            lines.append(" " * (6 + 3 * (at - start)) + f"^^ byte {at}")
+    if at >= len(data):
+        lines.append(f"at byte {at}, the end" if data else f"(no byte at all)\nat byte {at}")
+    elif last < len(data):
+        lines.append(f"... {counted(len(data))} in all")
+    return lines
+
+
+def index_picture(data, at):
+    """An index's text with a caret, a long one around it."""
+    begin = max(0, at - SHOWN)
+    left, right = "..." if begin else "", "..." if at + SHOWN // 2 < len(data) else ""
+    before = left + escaped(data[begin:at])
+    return [before + escaped(data[at : at + SHOWN // 2]) + right, " " * len(before) + f"^ byte {at}"]
 
 
 def picture(path, at):
     """The file as text, with a caret under the byte to which the verdict points."""
     data = path.read_bytes()
+    if path.suffix == ".json":
+        return index_picture(data, at)
     if path.suffix != ".safetensors" or at < 8 or len(data) < 8:
-        return hexdump(data) + [f"at byte {at}"]
+        return hexdump(data, at)
     length = int.from_bytes(data[:8], "little")
     header, rest = data[8 : 8 + length], data[8 + length :]
     begin = max(0, at - 8 - SHOWN)
@@ -121,7 +146,7 @@ def rewritten(text):
         block = f"<!-- readers -->\n{readers(code, by_code)}\n<!-- end -->"
         return re.sub(r"<!-- readers -->\n.*?<!-- end -->", lambda _: block, body, flags=re.S)
 
-    return re.sub(r"^## ([A-Z0-9-]+)\n.*?(?=^## |\Z)", section, text, flags=re.S | re.M)
+    return re.sub(r"^## ([A-Z0-9-]+)\n.*?(?=^##? |\Z)", section, text, flags=re.S | re.M)
 
 
 def main():

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use common::{file, hostile};
 use tensorgate::safetensors::{Header, Slot};
-use tensorgate::{Error, Limits, SafeTensors};
+use tensorgate::{Error, Gguf, Limits, SafeTensors, gguf};
 
 const OPTIMISED: bool = !cfg!(debug_assertions);
 const HEADER: usize = if OPTIMISED { 99_999_937 } else { 500_000 };
@@ -65,6 +65,26 @@ fn hostile_headers_are_judged_in_bounded_time() {
         println!("{name}: {} ms owned, {} ms lent{over_target} ({outcome:?})", owned.as_millis(), lent.as_millis());
         if owned.max(lent) > bound(name) {
             over.push((*name, owned, lent));
+        }
+    }
+    assert!(over.is_empty(), "over the bound: {over:?}");
+}
+
+/// Where each name is compared with all before it, such a file takes most of a minute.
+#[test]
+fn many_keys_and_many_tensors_are_judged_at_once() {
+    let bound = if OPTIMISED { Duration::from_millis(500) } else { Duration::from_secs(8) };
+    let mut over = Vec::new();
+    for (name, file, accepted) in hostile::ggufs() {
+        let (owned, outcome) = cost(|| Gguf::open(&file).map(|file| file.len()));
+        assert_eq!(outcome.is_ok(), accepted, "{name}: {outcome:?}");
+        let mut slots = vec![gguf::Slot::EMPTY; 200_000];
+        let (lent, again) = cost(|| Gguf::open_in(&file, &mut slots, &Limits::default()).map(|file| file.len()));
+        assert_eq!(outcome, again, "{name}");
+        let bytes = file.len();
+        println!("GGUF of {bytes} bytes, {name}: {} ms owned, {} ms lent", owned.as_millis(), lent.as_millis());
+        if owned.max(lent) > bound {
+            over.push((name, owned, lent));
         }
     }
     assert!(over.is_empty(), "over the bound: {over:?}");

@@ -6,9 +6,8 @@ mod common;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use common::corpus;
+use common::corpus::{self, Role, Terms};
 use sha2::{Digest, Sha256};
-use tensorgate::Limits;
 
 fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
@@ -21,16 +20,29 @@ fn sha256(bytes: &[u8]) -> String {
 fn the_manifest_is_complete_and_exact() {
     let root = corpus::folder();
     let mut named = BTreeSet::new();
-    for row in corpus::rows() {
+    for row in corpus::all_rows() {
         let bytes = std::fs::read(root.join(&row.path)).unwrap_or_else(|error| panic!("{}: {error}", row.path));
         assert_eq!(sha256(&bytes), row.sha256, "{}", row.path);
         assert!(!row.origin.is_empty() && !row.licence.is_empty(), "{}", row.path);
-        let folder = row.rejected.as_ref().map_or("accept".to_owned(), |(code, _)| format!("reject/{code}"));
-        assert_eq!(row.path.rsplit_once('/').unwrap().0, folder, "a file stands in the folder of its verdict");
+        let code = row.rejected.as_ref().map(|(code, _)| code.as_str());
+        let home = match (row.role, code) {
+            (Role::Alone, None) => "accept".to_owned(),
+            (Role::Alone, Some(code)) => format!("reject/{code}"),
+            (Role::Set, code) => format!("sets/{}", code.unwrap_or("agree")),
+            (Role::Part, _) => "sets".to_owned(),
+        };
+        let folder = row.path.rsplit_once('/').unwrap().0;
+        let above = folder.rsplit_once('/').map_or(folder, |(above, _)| above);
+        let stands = match row.role {
+            Role::Alone => folder == home,
+            Role::Set => above == home,
+            Role::Part => above.starts_with(&home),
+        };
+        assert!(stands, "{}: a file stands in the folder of its verdict", row.path);
         assert!(named.insert(root.join(&row.path)), "{} has two rows", row.path);
     }
     let there: BTreeSet<_> =
-        ["accept", "reject"].iter().flat_map(|folder| corpus::files(&root.join(folder))).collect();
+        ["accept", "reject", "sets"].iter().flat_map(|folder| corpus::files(&root.join(folder))).collect();
     let unnamed: Vec<_> = there.difference(&named).collect();
     assert!(unnamed.is_empty(), "files without a row: {unnamed:?}");
     assert!(named.len() > 100);
@@ -41,7 +53,7 @@ fn every_file_has_its_verdict() {
     let mut wrong = Vec::new();
     for row in corpus::rows() {
         let bytes = std::fs::read(corpus::folder().join(&row.path)).unwrap();
-        for (way, outcome) in corpus::judge(&row.path, &bytes, &row.limits) {
+        for (way, outcome) in corpus::judge(&row.path, &bytes, &row.terms) {
             let got = outcome.err().map(|error| (error.code().to_owned(), error.at()));
             if got != row.rejected {
                 wrong.push(format!("{} ({way}): want {:?}, got {got:?}", row.path, row.rejected));
@@ -52,10 +64,21 @@ fn every_file_has_its_verdict() {
 }
 
 #[test]
+fn every_set_has_its_finding_and_no_other() {
+    let sets = corpus::sets();
+    assert!(sets.len() > 20);
+    for row in sets {
+        let found = corpus::judge_set(&corpus::folder().join(&row.path));
+        let found: Vec<_> = found.iter().map(|error| (error.code().to_owned(), error.at())).collect();
+        assert_eq!(found, Vec::from_iter(row.rejected), "{}", row.path);
+    }
+}
+
+#[test]
 fn the_verdict_is_on_the_file_and_not_on_the_limits() {
-    for row in corpus::rows().iter().filter(|row| row.limits != Limits::default()) {
+    for row in corpus::rows().iter().filter(|row| row.terms != Terms::default()) {
         let bytes = std::fs::read(corpus::folder().join(&row.path)).unwrap();
-        for (way, outcome) in corpus::judge(&row.path, &bytes, &Limits::default()) {
+        for (way, outcome) in corpus::judge(&row.path, &bytes, &Terms::default()) {
             assert_eq!(outcome, Ok(()), "{} ({way}) is refused for its limit alone", row.path);
         }
     }
@@ -69,7 +92,7 @@ fn nothing_that_once_failed_panics() {
         let bytes = std::fs::read(&path).unwrap();
         // Fuzzers name their finds by hash, without an ending: such bytes go to every reader.
         let name = if corpus::is_known(name) { name } else { "any.safetensors" };
-        let outcomes = corpus::judge(name, &bytes, &Limits::default());
+        let outcomes = corpus::judge(name, &bytes, &Terms::default());
         assert!(outcomes.iter().all(|(_, outcome)| *outcome == outcomes[0].1), "{}", path.display());
         count += 1;
     }

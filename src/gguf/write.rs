@@ -1,8 +1,10 @@
 //! Writing: a plan of the file first, proved to be one that the reader accepts, then its bytes into any sink.
 //!
 //! Version 3, pairs and tensors in the order in which they are given. Files are laid out as the reference's writer does
-//! it (ggml 0.25.3, `gguf.cpp`): zeros behind the infos and behind each tensor up to the alignment, the last one too; a
-//! file without tensors ends behind its last pair.
+//! it (ggml 0.25.3, `gguf.cpp`): zeros behind the infos and behind each tensor up to the alignment, the last one too. One
+//! thing differs: a file without tensors ends behind its last pair, where the reference's reader has the data section
+//! begin. That is how the Python package writes vocabularies; the reference's writer puts zeros there that its reader does
+//! not look for.
 
 mod error;
 mod head;

@@ -8,6 +8,7 @@ mod common;
 #[path = "../common/memory.rs"]
 mod memory;
 
+mod agree;
 mod layout;
 mod limits;
 mod random;

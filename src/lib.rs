@@ -91,6 +91,8 @@ mod sink;
 pub mod slice;
 mod span;
 mod store;
+#[cfg(feature = "alloc")]
+pub mod stream;
 pub mod typed;
 mod unique;
 mod view;

@@ -91,6 +91,19 @@ impl<'a> Name<'a> {
     }
 }
 
+impl<'a> From<&'a str> for Name<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::plain(text)
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<'a> From<&'a alloc::string::String> for Name<'a> {
+    fn from(text: &'a alloc::string::String) -> Self {
+        Self::plain(text)
+    }
+}
+
 impl PartialEq for Name<'_> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {

@@ -5,7 +5,7 @@ use core::iter::FusedIterator;
 
 use crate::num;
 
-/// A tensor's dimensions, outermost first, of any rank, borrowed from the header.
+/// A tensor's dimensions, outermost first, of any rank, borrowed from the header, or from a slice (`From<&[u64]>`).
 ///
 /// Dimensions are decoded as they are asked for; a shape costs no memory, however many there are.
 ///
@@ -33,6 +33,8 @@ enum Dims<'a> {
     Text(&'a [u8]),
     /// At most four, as in a GGUF tensor info, already outermost first.
     Few([u64; 4], u8),
+    /// A program's own, which a writer puts into a file.
+    Given(&'a [u64]),
 }
 
 impl<'a> Shape<'a> {
@@ -75,6 +77,12 @@ impl<'a> Shape<'a> {
     #[cfg(feature = "alloc")]
     pub fn to_vec(&self) -> alloc::vec::Vec<u64> {
         self.iter().collect()
+    }
+}
+
+impl<'a> From<&'a [u64]> for Shape<'a> {
+    fn from(dims: &'a [u64]) -> Self {
+        Self { dims: Dims::Given(dims) }
     }
 }
 
@@ -166,6 +174,11 @@ impl Iterator for DimIter<'_> {
                 *dims = [second, third, fourth, 0];
                 Some(first)
             }
+            Dims::Given(dims) => {
+                let (first, rest) = dims.split_first()?;
+                *dims = rest;
+                Some(*first)
+            }
         }
     }
 }
@@ -189,5 +202,7 @@ mod tests {
         assert_eq!(Shape::few([1; 4], 9).rank(), 4);
         assert_eq!(few, Shape::from_json(b"3,2"));
         assert_eq!((few.to_string().as_str(), few.elements()), ("[3, 2]", Some(6)));
+        assert_eq!(Shape::from(&[3, 2][..]), few);
+        assert_eq!(Shape::from(&[7; 9][..]).rank(), 9);
     }
 }

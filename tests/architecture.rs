@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const HOUSE: &[&[&str]] = &[
     &["error"],
     &["num", "limits"],
-    &["cursor", "span", "store", "sink"],
+    &["cursor", "span", "store", "sink", "stream"],
     &["dtype", "shape", "name", "json", "unique"],
     &["view", "typed", "slice"],
     &["safetensors", "shards", "gguf", "quant"],

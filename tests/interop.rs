@@ -3,57 +3,15 @@
 
 #![cfg(feature = "alloc")]
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+#[path = "common/python.rs"]
+mod python;
 
+use std::path::{Path, PathBuf};
+
+use python::{available, hex, run};
 use serde_json::{Value, json};
 use tensorgate::safetensors::{TensorSpec, serialize};
 use tensorgate::{Dtype, SafeTensors};
-
-/// Runs one of the scripts in `tests/interop`; `None` where there is no Python.
-fn python(script: &str, argument: Option<&Path>) -> Option<Output> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop").join(script);
-    let mut command = Command::new("python3");
-    command
-        .arg("-B")
-        .arg(path)
-        .args(argument)
-        .env("PYTHONUTF8", "1")
-        .env("PYTHONIOENCODING", "utf-8:backslashreplace");
-    command.output().ok()
-}
-
-/// Whether the packages are there; says so where they are not.
-fn available() -> bool {
-    match python("packages.py", None) {
-        None => eprintln!("skipped: python3 cannot be run"),
-        Some(output) if output.status.success() => {
-            println!("against {}", String::from_utf8_lossy(&output.stdout).trim());
-            return true;
-        }
-        Some(output) if output.status.code() == Some(3) => {
-            eprintln!("skipped: {}", String::from_utf8_lossy(&output.stdout).trim());
-        }
-        Some(output) => {
-            // Python itself is broken here: nothing to be said of the files.
-            eprintln!("skipped: python3 failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-        }
-    }
-    false
-}
-
-/// Runs a script that must succeed.
-#[track_caller]
-fn run(script: &str, argument: &Path) {
-    let output = python(script, Some(argument)).expect("python3 ran before");
-    let shown = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{script}: {}\n{}\n{}", output.status, shown.0, shown.1);
-    println!("{script}: {}", shown.0.trim());
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
-}
 
 /// A tensor to be written: name, dtype, shape.
 type Meant<'a> = (&'a str, Dtype, &'a [u64]);
@@ -99,7 +57,7 @@ const NUMPY: [Dtype; 13] = [
 
 #[test]
 fn python_reads_what_we_write() {
-    if !available() {
+    if !available("packages.py") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -133,7 +91,7 @@ fn python_reads_what_we_write() {
 
 #[test]
 fn we_read_what_python_writes() {
-    if !available() {
+    if !available("packages.py") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -15,6 +15,8 @@ mod text;
 mod types;
 mod value;
 mod walk;
+#[cfg(feature = "alloc")]
+mod write;
 
 pub use array::{Array, Element, Elements, StringIndex, Strings, Values};
 pub use header::Header;
@@ -24,6 +26,11 @@ pub use tensor::{TensorInfo, TensorView};
 pub use text::Str;
 pub use types::{Block, GgmlType};
 pub use value::{Pair, Value, ValueError, ValueType};
+#[cfg(feature = "alloc")]
+pub use write::{
+    NO_PAIRS, PairSpec, Plan, PlanError, PlannedTensor, TensorData, TensorSpec, TensorWriter, WriteError,
+    WriteOptions, WriteValue, Writer, serialize,
+};
 
 use crate::error::Error;
 use crate::{Limits, NotFound, num};

@@ -8,10 +8,11 @@ use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind};
 use crate::{Limits, num};
 
-const ALIGNMENT_KEY: &[u8] = b"general.alignment";
+/// The key of the alignment.
+pub(super) const ALIGNMENT_KEY: &[u8] = b"general.alignment";
 
 /// The alignment of a file that does not say: `GGUF_DEFAULT_ALIGNMENT` of the reference.
-const DEFAULT_ALIGNMENT: u32 = 32;
+pub(super) const DEFAULT_ALIGNMENT: u32 = 32;
 
 /// Reads `count` pairs, behind which `after` bytes follow at least; returns the alignment, and whether all were stored.
 pub(super) fn pairs<S: Store>(
@@ -51,12 +52,17 @@ fn key<'a>(reader: &mut Reader<'a>, limits: &Limits) -> Result<&'a [u8], Error> 
     if key.is_empty() {
         return Err(Error::new(ErrorKind::GgKeyEmpty, len_at));
     }
-    let printable = |byte: &u8| (b' '..=b'~').contains(byte);
-    if key.iter().fold(true, |all, byte| all & printable(byte)) {
+    if key.iter().fold(true, |all, byte| all & printable(*byte)) {
         return Ok(key);
     }
-    let clean = key.iter().take_while(|byte| printable(byte)).count();
+    let clean = key.iter().take_while(|byte| printable(**byte)).count();
     Err(Error::new(ErrorKind::GgKeyCharset, len_at.saturating_add(8).saturating_add(num::widen(clean))))
+}
+
+/// Whether a key may have this byte.
+#[inline]
+pub(super) const fn printable(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~')
 }
 
 /// The value of `general.alignment`: a `u32` that is a power of two.

@@ -126,6 +126,21 @@ fn multiply(product: Option<u64>, dim: u64, dim_at: u64) -> Result<u64, Error> {
     }
 }
 
+/// The bytes of a tensor with these dimensions, innermost first, by the rules that [`body`] reads by.
+#[cfg(feature = "alloc")]
+pub(super) fn measure(dims: &[u64], kind: GgmlType) -> Result<u64, ErrorKind> {
+    let mut product = None;
+    for dim in dims {
+        product = Some(multiply(product, *dim, 0).map_err(|error| error.kind())?);
+    }
+    let block = block(kind, 0).map_err(|error| error.kind())?;
+    let row = dims.first().copied().unwrap_or(1);
+    if !row.is_multiple_of(u64::from(block.elements())) {
+        return Err(ErrorKind::GgRowBlocks);
+    }
+    block.bytes_for(product.unwrap_or(1)).ok_or(ErrorKind::GgSizeOverflow)
+}
+
 #[inline]
 fn block(kind: GgmlType, type_at: u64) -> Result<Block, Error> {
     kind.block().ok_or_else(|| {

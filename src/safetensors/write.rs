@@ -9,17 +9,26 @@
 mod error;
 mod json;
 mod spec;
-mod stream;
 
 use alloc::vec::Vec;
 
-pub use error::{PlanError, WriteError};
+pub use error::PlanError;
 pub use spec::{TensorData, TensorSpec};
-pub use stream::{TensorWriter, Writer};
+
+pub use crate::stream::PlannedTensor;
 
 use crate::safetensors::Metadata;
 use crate::sink::Count;
-use crate::{Limits, Name, Sink, Span, num};
+use crate::{Limits, Name, Sink, Span, num, stream};
+
+/// Why a file was not finished. `E` is the sink's error; that of a `Vec<u8>` unless named.
+pub type WriteError<E = alloc::collections::TryReserveError> = stream::WriteError<PlanError, E>;
+
+/// A file being written.
+pub type Writer<'p, S> = stream::Writer<'p, S, PlanError>;
+
+/// One tensor of a [`Writer`], to be given its bytes in order.
+pub type TensorWriter<'w, 'p, S> = stream::TensorWriter<'w, 'p, S, PlanError>;
 
 /// Bytes of the header length that every file begins with.
 const FRAME: u64 = 8;
@@ -121,25 +130,6 @@ pub struct Plan {
     file_len: u64,
 }
 
-/// One tensor of a [`Plan`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlannedTensor {
-    index: usize,
-    span: Span,
-}
-
-impl PlannedTensor {
-    /// Its index in the order in which the caller gave the tensors.
-    pub const fn index(&self) -> usize {
-        self.index
-    }
-
-    /// Where its bytes go in the file, absolute.
-    pub const fn span(&self) -> Span {
-        self.span
-    }
-}
-
 impl Plan {
     /// The plan of a file of `tensors`, in any order, and `metadata` that this crate's reader accepts within `limits`.
     ///
@@ -213,7 +203,7 @@ impl Plan {
     ///
     /// [`WriteError::Sink`] where the sink fails.
     pub fn writer<S: Sink>(&self, sink: S) -> Result<Writer<'_, S>, WriteError<S::Error>> {
-        Writer::begin(self, sink)
+        Writer::begin(&self.prefix, &self.tensors, self.file_len, sink)
     }
 }
 
@@ -338,7 +328,7 @@ impl<'a, 'm, 'l> Draft<'a, 'm, 'l> {
         for item in items {
             let span = start.checked_add(item.len).and_then(|end| Span::new(start, end));
             let span = span.ok_or(PlanError::FileLen)?;
-            tensors.push(PlannedTensor { index: item.index, span });
+            tensors.push(PlannedTensor::new(item.index, span));
             start = span.end();
         }
         Ok(Plan { prefix, tensors, file_len })

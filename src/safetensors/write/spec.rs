@@ -21,24 +21,18 @@ use crate::{Dtype, Name, Shape, TensorView, num};
 pub struct TensorSpec<'a> {
     name: Name<'a>,
     dtype: Dtype,
-    dims: Dims<'a>,
-}
-
-#[derive(Clone, Copy)]
-enum Dims<'a> {
-    Given(&'a [u64]),
-    Shown(Shape<'a>),
+    shape: Shape<'a>,
 }
 
 impl<'a> TensorSpec<'a> {
     /// A tensor called `name` with dimensions `shape`, outermost first; an empty shape is a scalar.
     pub fn new(name: impl Into<Name<'a>>, dtype: Dtype, shape: &'a [u64]) -> Self {
-        Self { name: name.into(), dtype, dims: Dims::Given(shape) }
+        Self::from_shape(name, dtype, shape.into())
     }
 
     /// A tensor with a shape that a reader showed.
     pub fn from_shape(name: impl Into<Name<'a>>, dtype: Dtype, shape: Shape<'a>) -> Self {
-        Self { name: name.into(), dtype, dims: Dims::Shown(shape) }
+        Self { name: name.into(), dtype, shape }
     }
 
     /// The same tensor under another name.
@@ -55,8 +49,8 @@ impl<'a> TensorSpec<'a> {
 
     /// The same tensor with other dimensions.
     #[must_use]
-    pub const fn with_shape(self, shape: &'a [u64]) -> Self {
-        Self { dims: Dims::Given(shape), ..self }
+    pub fn with_shape(self, shape: &'a [u64]) -> Self {
+        Self { shape: shape.into(), ..self }
     }
 
     /// This tensor with its bytes: little-endian, row-major.
@@ -76,11 +70,7 @@ impl<'a> TensorSpec<'a> {
 
     /// Its dimensions, outermost first.
     pub fn dims(&self) -> impl Iterator<Item = u64> + Clone + use<'a> {
-        let (given, shown) = match self.dims {
-            Dims::Given(dims) => (dims, None),
-            Dims::Shown(shape) => (&[][..], Some(shape)),
-        };
-        given.iter().copied().chain(shown.into_iter().flatten())
+        self.shape.iter()
     }
 
     /// Bytes that its dtype and shape need, or `None` where they do not fit or are not whole.
@@ -148,17 +138,5 @@ impl<'a> From<TensorView<'a>> for TensorData<'a> {
 impl<'a> From<&TensorData<'a>> for TensorData<'a> {
     fn from(data: &TensorData<'a>) -> Self {
         *data
-    }
-}
-
-impl<'a> From<&'a str> for Name<'a> {
-    fn from(text: &'a str) -> Self {
-        Self::plain(text)
-    }
-}
-
-impl<'a> From<&'a alloc::string::String> for Name<'a> {
-    fn from(text: &'a alloc::string::String) -> Self {
-        Self::plain(text)
     }
 }

@@ -27,7 +27,8 @@ pub struct Limits {
     shards: u64,
     index_metadata_depth: u64,
     index_metadata_len: u64,
-    leading_space: bool,
+    gguf_nested_arrays: u64,
+    tolerated: u8,
 }
 
 /// Positions in a header or an index are kept in 32 bits, so none can be longer.
@@ -35,6 +36,15 @@ const HEADER_LEN_CEILING: u64 = 0xFFFF_FF00;
 
 /// What is open is kept in a word, one bit a level.
 const DEPTH_CEILING: u64 = 32;
+
+/// How deep arrays inside an array can at most be tolerated: each level is a number on the walk's stack.
+pub(crate) const NESTED_CEILING: usize = 8;
+
+/// The bits of what is tolerated.
+const LEADING_SPACE: u8 = 1;
+const GGUF_INVALID_UTF8: u8 = 1 << 1;
+const GGUF_UNKNOWN_TYPES: u8 = 1 << 2;
+const GGUF_TRAILING: u8 = 1 << 3;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -58,6 +68,22 @@ macro_rules! limit {
     };
 }
 
+macro_rules! tolerance {
+    ($(#[$doc:meta])* $name:ident $with:ident $bit:ident) => {
+        $(#[$doc])*
+        pub const fn $name(&self) -> bool {
+            self.tolerated & $bit != 0
+        }
+
+        #[doc = concat!("The same limits with another answer to [`", stringify!($name), "`](Self::", stringify!($name), ").")]
+        #[must_use]
+        pub const fn $with(mut self, tolerated: bool) -> Self {
+            self.tolerated = if tolerated { self.tolerated | $bit } else { self.tolerated & !$bit };
+            self
+        }
+    };
+}
+
 impl Limits {
     /// The default limits, as a constant.
     pub const DEFAULT: Self = Self {
@@ -76,7 +102,8 @@ impl Limits {
         shards: 100_000,
         index_metadata_depth: 8,
         index_metadata_len: 1_000_000,
-        leading_space: false,
+        gguf_nested_arrays: 0,
+        tolerated: 0,
     };
 
     limit! {
@@ -125,7 +152,8 @@ impl Limits {
     }
     limit! {
         /// Bytes of a tensor's name in a GGUF file. Default 63: the reference keeps names in 64 bytes with a NUL (ggml
-        /// 0.25.3, `gguf.cpp` lines 657 to 661). Some exporters write longer ones, which the reference cannot load.
+        /// 0.25.3, `gguf.cpp` lines 657 to 661). Some exporters write longer ones, which the reference cannot load; where a
+        /// higher limit lets one pass, the header says so in [`gguf::Header::relaxed`](crate::gguf::Header::relaxed).
         gguf_name_len with_gguf_name_len u64::MAX
     }
     limit! {
@@ -153,17 +181,37 @@ impl Limits {
         index_metadata_depth with_index_metadata_depth DEPTH_CEILING
     }
 
-    /// Whether white space before the header's `{` is tolerated (default: no, the format's README says *MUST begin
-    /// with `{`*; the reference reader accepts it). When it is used, the header says so in
-    /// [`Header::relaxed`](crate::safetensors::Header::relaxed).
-    pub const fn leading_space(&self) -> bool {
-        self.leading_space
+    limit! {
+        /// How many levels of arrays inside an array of a GGUF file are tolerated. Default 0: the document allows
+        /// nesting, no writer nests, and the reference refuses it. At most 8. Where one is met, the header says so in
+        /// [`gguf::Header::relaxed`](crate::gguf::Header::relaxed).
+        gguf_nested_arrays with_gguf_nested_arrays 8
     }
 
-    /// The same limits with another answer to [`leading_space`](Self::leading_space).
-    #[must_use]
-    pub const fn with_leading_space(mut self, tolerated: bool) -> Self {
-        self.leading_space = tolerated;
-        self
+    tolerance! {
+        /// Whether white space before the header's `{` is tolerated (default: no, the format's README says *MUST begin
+        /// with `{`*; the reference reader accepts it). When it is used, the header says so in
+        /// [`Header::relaxed`](crate::safetensors::Header::relaxed).
+        leading_space with_leading_space LEADING_SPACE
+    }
+    tolerance! {
+        /// Whether string values of a GGUF file may be other than UTF-8 (default: no, as the document has it; the
+        /// reference takes any bytes). Getters still give text only where it is text. Where one is met, the header says
+        /// so in [`gguf::Header::relaxed`](crate::gguf::Header::relaxed).
+        gguf_invalid_utf8 with_gguf_invalid_utf8 GGUF_INVALID_UTF8
+    }
+    tolerance! {
+        /// Whether tensors of a GGUF file may be of types that are not known here, as those of forks (default: no, the
+        /// reference refuses them). They are listed without a size, and there is no view of their bytes. What can be
+        /// proved of the place of the next tensor: it is aligned, behind the offset of the one before, and inside the
+        /// file. Behind a last one, nothing can be told from its data. Where one is met, the header says so in
+        /// [`gguf::Header::relaxed`](crate::gguf::Header::relaxed).
+        gguf_unknown_types with_gguf_unknown_types GGUF_UNKNOWN_TYPES
+    }
+    tolerance! {
+        /// Whether bytes may follow the last tensor of a GGUF file and its padding (default: no, a second file may hide
+        /// there; the reference does not look). Where some are met, the header says so in
+        /// [`gguf::Header::relaxed`](crate::gguf::Header::relaxed).
+        gguf_trailing with_gguf_trailing GGUF_TRAILING
     }
 }

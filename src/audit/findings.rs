@@ -36,7 +36,8 @@ impl<'a> Finding<'a> {
         self.rule.severity()
     }
 
-    /// Absolute offset in bytes of the first place; that of a tensor is the opening quote of its name.
+    /// Absolute offset in bytes of the first place; that of a tensor is the opening quote of its name, or in a GGUF file
+    /// the length of its name.
     pub const fn at(&self) -> u64 {
         self.at
     }
@@ -77,21 +78,42 @@ impl fmt::Display for Finding<'_> {
 }
 
 /// Counts by rule, with the first place of each.
-#[derive(Default)]
 pub(super) struct Tally<'a> {
     found: Vec<Finding<'a>>,
 }
 
 impl<'a> Tally<'a> {
+    /// A tally with room for every rule.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::StorageTooSmall`] at `at` when memory ran out.
+    pub(super) fn new(at: u64) -> Result<Self, Error> {
+        let mut found = Vec::new();
+        found.try_reserve_exact(RULES.len()).map_err(|_| Error::new(ErrorKind::StorageTooSmall, at))?;
+        Ok(Self { found })
+    }
+
+    /// What was found, in the order of [`RULES`].
+    pub(super) fn finish(mut self) -> Vec<Finding<'a>> {
+        self.found.sort_unstable_by_key(|finding| finding.rule);
+        self.found
+    }
+
     /// One more place. Never allocates: room for every rule was reserved.
     pub(super) fn add(&mut self, rule: Rule, at: u64, name: Option<Name<'a>>) {
+        self.add_many(rule, at, 1, name);
+    }
+
+    /// So many more places, the first at `at`.
+    pub(super) fn add_many(&mut self, rule: Rule, at: u64, count: u64, name: Option<Name<'a>>) {
         if let Some(finding) = self.found.iter_mut().find(|finding| finding.rule == rule) {
-            finding.count = finding.count.saturating_add(1);
+            finding.count = finding.count.saturating_add(count);
             if at < finding.at {
                 (finding.at, finding.name) = (at, name);
             }
         } else if self.found.len() < self.found.capacity() {
-            self.found.push(Finding { rule, at, count: 1, name });
+            self.found.push(Finding { rule, at, count, name });
         }
     }
 }
@@ -113,9 +135,7 @@ impl<'a> Tally<'a> {
 ///
 /// [`ErrorKind::StorageTooSmall`] when memory ran out: it takes up to 16 bytes a tensor.
 pub fn safetensors<'a>(header: &Header<'a>) -> Result<Vec<Finding<'a>>, Error> {
-    let mut tally = Tally::default();
-    let memory = Error::new(ErrorKind::StorageTooSmall, header.data().start());
-    tally.found.try_reserve_exact(RULES.len()).map_err(|_| memory)?;
+    let mut tally = Tally::new(header.data().start())?;
     frame(&mut tally, header);
     order(&mut tally, header);
     let mut fold = false;
@@ -128,9 +148,7 @@ pub fn safetensors<'a>(header: &Header<'a>) -> Result<Vec<Finding<'a>>, Error> {
     }
     metadata(&mut tally, header);
     spelling(&mut tally, header);
-    let mut found = tally.found;
-    found.sort_unstable_by_key(|finding| finding.rule);
-    Ok(found)
+    Ok(tally.finish())
 }
 
 /// Marks of other formats that a header's length (at most 4,294,967,040) can spell. Only those of four bytes: a length

@@ -5,9 +5,12 @@
 
 mod advice;
 mod findings;
+mod gguf;
 mod names;
 mod rules;
+mod template;
 
 pub use advice::advice;
 pub use findings::{Finding, safetensors};
+pub use gguf::gguf;
 pub use rules::{RULES, Rule, Severity};

@@ -34,7 +34,7 @@ pub(super) const fn is_hidden(c: char) -> bool {
 }
 
 /// Whether the name, taken as a path on any platform, leads out of the folder it is put in.
-fn leaves_its_folder(name: Name<'_>) -> bool {
+pub(super) fn leaves_its_folder(name: Name<'_>) -> bool {
     let mut dots = Some(0_u32);
     let mut before = None;
     for (place, c) in name.chars().enumerate() {

@@ -113,6 +113,59 @@ rules! {
         "The format says 0x20; some readers refuse the rest.";
     Escape "ST-NOTE-ESCAPE" Warning "printable ASCII characters that are written as escapes"
         "No writer does so; it hides text from searches, and readers that do not decode escapes see other names.";
+
+    GgNested "GG-NOTE-ARRAY-NESTED" Warning "arrays of arrays"
+        "The limits were asked to tolerate them; the reference and most readers refuse the file.";
+    GgStringUtf8 "GG-NOTE-STRING-UTF8" Warning "string values that are not valid UTF-8"
+        "The limits were asked to tolerate them; readers show other text or fail.";
+    GgNameLong "GG-NOTE-NAME-LONG" Warning "tensor names of more than 63 bytes"
+        "A higher limit let them pass; the reference cannot load the file.";
+    GgTypeUnknown "GG-NOTE-TYPE-UNKNOWN" Warning "tensors of a type that the format does not have"
+        "The limits were asked to tolerate them; where they end cannot be proved, and only the program that wrote them can read them.";
+    GgTrailing "GG-NOTE-TRAILING" Warning "bytes follow the last tensor and its padding"
+        "The limits were asked to tolerate them; a second file may be hidden there.";
+    GgTemplateCode "GG-NOTE-TEMPLATE-CODE" Warning "chat templates that reach for the program that renders them"
+        "A chat template is a program: rendered outside a sandbox, Python's internals, imports and calls of the system run whatever they say.";
+    GgTemplates "GG-NOTE-TEMPLATES" Note "chat templates besides the first"
+        "Programs choose among them by name; each is a program of its own that somebody should read.";
+    GgTokenizerLength "GG-NOTE-TOKENIZER-LENGTH" Warning "scores or token types that are not as many as the tokens"
+        "Readers that take one's length for the other's read past the end.";
+    GgKeyType "GG-NOTE-KEY-TYPE" Warning "well-known keys whose value is of another type"
+        "Readers that do not look at the type stop the program or read past the end.";
+    GgKeyValue "GG-NOTE-KEY-VALUE" Warning "well-known keys whose value makes no sense"
+        "Readers divide by it, count with it or read so many numbers of it; no model has such a value.";
+    GgFloat "GG-NOTE-FLOAT" Warning "floats that are infinite or no number"
+        "Whatever is computed with one is no number either.";
+    GgTokenId "GG-NOTE-TOKEN-ID" Warning "special tokens outside the vocabulary"
+        "Readers that take the number for an index read past the end.";
+    GgByteToken "GG-NOTE-BYTE-TOKEN" Warning "tokens in the form of a byte that say none"
+        "They look like <0x0A> with other than two hexadecimal digits; readers have used the number as an index.";
+    GgArrayUtf8 "GG-NOTE-ARRAY-UTF8" Note "strings in arrays that are not valid UTF-8"
+        "Vocabularies may hold pieces of characters; readers that want text replace them or fail.";
+    GgStringControl "GG-NOTE-STRING-CONTROL" Warning "string values with control or invisible characters"
+        "Printed as they are, they can steer a terminal, end early at a NUL, or hide text (tab, line breaks and chat templates are not counted).";
+    GgAlign "GG-NOTE-ALIGN" Warning "general.alignment is not a multiple of 8"
+        "The format's document asks for one; some readers refuse the file.";
+    GgNoArchitecture "GG-NOTE-NO-ARCHITECTURE" Warning "general.architecture is missing"
+        "The format requires it, and all other keys are named after it.";
+    GgKeyStyle "GG-NOTE-KEY-STYLE" Note "keys with hyphens or capitals"
+        "The format asks for lower_snake_case, but models are named so; a strict reader refuses them.";
+    GgKeyOdd "GG-NOTE-KEY-ODD" Warning "keys with other characters than letters, digits, dots, hyphens and underscores"
+        "No writer makes them; they are quoted, split or cut where keys are put into text.";
+    GgKeyProto "GG-NOTE-KEY-PROTO" Warning "keys that mean something to JavaScript objects"
+        "A reader that keeps them in a plain object changes the object's prototype.";
+    GgNamePath "GG-NOTE-NAME-PATH" Warning "tensor names shaped like a path that leaves its folder"
+        "A program that writes a file a tensor would write elsewhere.";
+    GgNameForeign "GG-NOTE-NAME-NON-ASCII" Warning "tensor names with invisible characters or such outside ASCII"
+        "A letter of another script can look like a Latin one, so that two names look the same.";
+    GgSplit "GG-NOTE-SPLIT" Note "the file is one part of a split model"
+        "Alone it is no whole model: check it with its other parts.";
+    GgSplitType "GG-NOTE-SPLIT-TYPE" Warning "split keys whose value is of another type"
+        "The reference reads them without looking at the type and stops the program.";
+    GgSplitNumber "GG-NOTE-SPLIT-NUMBER" Warning "the part's number is not below the count of parts"
+        "The parts cannot be put in order.";
+    GgNoTensors "GG-NOTE-NO-TENSORS" Note "the file has no tensors"
+        "It is valid, and usual for a vocabulary or the first part of a split model.";
 }
 
 #[cfg(test)]

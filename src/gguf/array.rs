@@ -7,6 +7,7 @@ use core::marker::PhantomData;
 use zerocopy::byteorder::{BE, F32, F64, I16, I32, I64, LE, U16, U32, U64};
 use zerocopy::{Immutable, KnownLayout, TryFromBytes, Unaligned};
 
+use super::nest;
 use super::reader::Endian;
 use super::text::{Str, is_utf8};
 use super::value::{Value, ValueError, ValueType, number, string};
@@ -107,7 +108,16 @@ impl<'a> Array<'a> {
         Some(Self { kind, endian, count, bytes, at })
     }
 
-    /// The type of the elements; never an array.
+    /// The array that stands next inside another one; proved before.
+    pub(super) fn read_inner(cursor: &mut Cursor<'a>, endian: Endian) -> Option<Self> {
+        let (rest, at) = (cursor.rest(), cursor.at());
+        nest::skip(cursor, endian)?;
+        let own = rest.get(..rest.len().checked_sub(cursor.rest().len())?)?;
+        Self::read(&mut Cursor::new(own, at), endian)
+    }
+
+    /// The type of the elements. They are arrays only where [`Limits`](crate::Limits::gguf_nested_arrays) tolerate it;
+    /// then each step of [`iter`](Self::iter) gives one of them, which can be walked in turn.
     pub const fn kind(&self) -> ValueType {
         self.kind
     }
@@ -137,8 +147,8 @@ impl<'a> Array<'a> {
         self.at
     }
 
-    /// The element at `index`: at once for numbers and bools, by walking over the strings before it for strings (see
-    /// [`index_in`](Self::index_in)).
+    /// The element at `index`: at once for numbers and bools, by walking over those before it for strings (see
+    /// [`index_in`](Self::index_in)) and arrays.
     pub fn get(&self, index: usize) -> Option<Value<'a>> {
         if index >= self.count {
             return None;

@@ -3,6 +3,7 @@
 use super::array::Array;
 use super::check::{self, Lookup};
 use super::reader::{Endian, Reader};
+use super::relax::{Relaxed, Uses};
 use super::slot::{Lent, Slot, Slots, Store};
 use super::tensor::{self, TensorInfo, Tiling};
 use super::value::{Pair, Value, ValueError, getters};
@@ -50,6 +51,7 @@ pub struct Header<'a> {
     keys: Lookup,
     names: Lookup,
     layout: Layout,
+    uses: Uses,
 }
 
 /// What the first 24 bytes say.
@@ -76,6 +78,7 @@ struct Pass {
     keys: Option<Lookup>,
     names: Option<Lookup>,
     layout: Layout,
+    uses: Uses,
 }
 
 impl<'a> Header<'a> {
@@ -117,7 +120,7 @@ impl<'a> Header<'a> {
         let (Some(keys), Some(names)) = (pass.keys, pass.names) else { return Err(too_small) };
         let head = num::narrow(pass.head_len).and_then(|len| prefix.get(..len)).ok_or(too_small)?;
         let pairs = num::narrow(pass.frame.pairs).ok_or(too_small)?;
-        Ok(Self { head, frame: pass.frame, slots, pairs, keys, names, layout: pass.layout })
+        Ok(Self { head, frame: pass.frame, slots, pairs, keys, names, layout: pass.layout, uses: pass.uses })
     }
 
     /// The version of the format: 2 or 3.
@@ -149,6 +152,12 @@ impl<'a> Header<'a> {
     /// Bytes of the file up to the end of the tensor infos, without padding.
     pub const fn head(&self) -> &'a [u8] {
         self.head
+    }
+
+    /// The strict rules that were relaxed to accept this file: one record a rule, and none for a file that the default
+    /// limits accept too.
+    pub fn relaxed(&self) -> impl Iterator<Item = Relaxed> + Clone + '_ {
+        self.uses.iter()
     }
 
     fn pair_slots(&self) -> &[Slot] {
@@ -213,13 +222,15 @@ impl<'a> Header<'a> {
 
     /// The parts of the file that must be zero, in order: between the tensor infos and the data section, behind each
     /// tensor up to the alignment, and behind the metadata of a file without tensors. The last one ends where the file
-    /// ends. Empty ones are left out.
+    /// ends. Empty ones are left out. Where a tensor of a type that is not known ends cannot be told, so there is none
+    /// behind it.
     pub fn padding(&self) -> impl Iterator<Item = Span> + Clone + '_ {
         let (head, endian, layout) = (self.head, self.frame.endian, self.layout);
         let data_at = layout.data.start();
         let file_len = layout.data.end();
         let alignment = u64::from(layout.alignment);
-        let first = if self.is_empty() { file_len } else { data_at };
+        let padded = num::align_up(num::widen(head.len()), alignment).unwrap_or(u64::MAX);
+        let first = if self.is_empty() { padded.min(file_len) } else { data_at };
         let between = self.tensor_slots().iter().filter_map(move |slot| {
             let (_, end) = tensor::extent(head, endian, slot)?;
             let start = data_at.saturating_add(end);
@@ -272,7 +283,10 @@ fn pass<S: Store>(prefix: &[u8], file_len: u64, store: &mut S, limits: &Limits) 
             _ => error,
         }
     })?;
-    Ok(Pass { frame, head_len, keys, names, layout })
+    if let Err(error) = trailing(tiling, frame.tensors == 0, head_len, layout) {
+        pairs::tolerate(&mut reader, limits.gguf_trailing(), error)?;
+    }
+    Ok(Pass { frame, head_len, keys, names, layout, uses: reader.uses() })
 }
 
 /// Magic, version and counts.
@@ -330,7 +344,7 @@ const fn version(bytes: [u8; 4]) -> Result<(u32, Endian), Error> {
     Err(Error::wanting(kind, 4, 3))
 }
 
-/// The tensors end inside the file, and nothing but their padding follows.
+/// The data section begins and the tensors end inside the file.
 fn layout(frame: &Frame, tiling: Tiling, alignment: u32, head_len: u64, file_len: u64) -> Result<Layout, Error> {
     let padded = num::align_up(head_len, u64::from(alignment)).unwrap_or(u64::MAX);
     let data_at = if frame.tensors == 0 { head_len } else { padded };
@@ -340,11 +354,16 @@ fn layout(frame: &Frame, tiling: Tiling, alignment: u32, head_len: u64, file_len
         let want = num::add(data_at, tiling.end).unwrap_or(u64::MAX);
         return Err(Error::wanting(ErrorKind::GgDataShort, data_at, want));
     }
-    // Without tensors, zeros may follow up to the alignment.
-    let tiled = if frame.tensors == 0 { padded.saturating_sub(head_len) } else { tiling.next };
-    if tiled < data.len() {
-        let end = data_at.saturating_add(tiled);
-        return Err(Error::wanting(ErrorKind::GgDataTrailing, end, end));
-    }
     Ok(Layout { alignment, data })
+}
+
+/// Nothing but padding follows the last tensor. Without tensors, zeros may follow up to the alignment.
+fn trailing(tiling: Tiling, empty: bool, head_len: u64, layout: Layout) -> Result<(), Error> {
+    let padded = num::align_up(head_len, u64::from(layout.alignment)).unwrap_or(u64::MAX);
+    let tiled = if empty { padded.saturating_sub(head_len) } else { tiling.next };
+    if tiled >= layout.data.len() || tiling.open {
+        return Ok(());
+    }
+    let end = layout.data.start().saturating_add(tiled);
+    Err(Error::wanting(ErrorKind::GgDataTrailing, end, end))
 }

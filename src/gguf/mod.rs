@@ -7,8 +7,10 @@
 mod array;
 mod check;
 mod header;
+mod nest;
 mod pairs;
 mod reader;
+mod relax;
 mod slot;
 mod tensor;
 mod text;
@@ -21,8 +23,9 @@ mod write;
 pub use array::{Array, Element, Elements, StringIndex, Strings, Values};
 pub use header::Header;
 pub use reader::Endian;
+pub use relax::Relaxed;
 pub use slot::Slot;
-pub use tensor::{TensorInfo, TensorView};
+pub use tensor::{TensorError, TensorInfo, TensorView};
 pub use text::Str;
 pub use types::{Block, GgmlType};
 pub use value::{Pair, Value, ValueError, ValueType};
@@ -33,7 +36,7 @@ pub use write::{
 };
 
 use crate::error::Error;
-use crate::{Limits, NotFound, num};
+use crate::{Limits, num};
 use value::getters;
 
 /// The least bytes of a key/value pair: a length, a key of one byte, a type, a value of one byte.
@@ -155,7 +158,7 @@ impl<'a> Gguf<'a> {
         self.header.pairs()
     }
 
-    /// How many tensors there are.
+    /// How many tensors there are, with those that have no view.
     pub fn len(&self) -> usize {
         self.header.len()
     }
@@ -166,18 +169,23 @@ impl<'a> Gguf<'a> {
     }
 
     /// The tensors, in the order of the file, which is the order of their data.
-    pub fn tensors(&self) -> impl ExactSizeIterator<Item = TensorView<'a>> + DoubleEndedIterator + Clone + '_ {
+    ///
+    /// Those of a type that is not known, where the [`Limits`] tolerate it, have no view and are left out here;
+    /// [`Header::tensors`] lists them too.
+    pub fn tensors(&self) -> impl DoubleEndedIterator<Item = TensorView<'a>> + Clone + '_ {
         let (endian, bytes) = (self.endian(), self.bytes);
-        self.header.tensors().map(move |info| TensorView::new(info, endian, bytes))
+        self.header.tensors().filter_map(move |info| TensorView::new(info, endian, bytes))
     }
 
     /// The tensor called `name`.
     ///
     /// # Errors
     ///
-    /// [`NotFound`] when there is none.
-    pub fn tensor(&self, name: &str) -> Result<TensorView<'a>, NotFound> {
-        self.header.tensor(name).map(|info| TensorView::new(info, self.endian(), self.bytes))
+    /// [`TensorError::NotFound`] when there is none, [`TensorError::UnknownType`] when its type is not known, which the
+    /// [`Limits`] must tolerate for the file to be opened at all.
+    pub fn tensor(&self, name: &str) -> Result<TensorView<'a>, TensorError> {
+        let info = self.header.tensor(name).map_err(|_| TensorError::NotFound)?;
+        TensorView::new(info, self.endian(), self.bytes).ok_or(TensorError::UnknownType(info.kind()))
     }
 
     /// The data section, padding and all.

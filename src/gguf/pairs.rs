@@ -1,6 +1,8 @@
 //! The key/value pairs, read once in the file's order.
 
 use super::LEAST_PAIR;
+use super::array::Array;
+use super::nest::{LEAST_ARRAY, Nest};
 use super::reader::{Endian, Reader};
 use super::slot::{Slot, Store};
 use super::value::{Pair, Value, ValueType};
@@ -85,10 +87,10 @@ fn value(reader: &mut Reader<'_>, kind: ValueType, limits: &Limits) -> Result<()
     match kind {
         ValueType::String => {
             let text = reader.string(limits.string_len(), ErrorKind::GgStringLimit)?;
-            core::str::from_utf8(text).map(|_| ()).map_err(|error| {
-                let inside = num::widen(error.valid_up_to()).saturating_add(8);
-                Error::new(ErrorKind::GgStringUtf8, at.saturating_add(inside))
-            })
+            let Err(error) = core::str::from_utf8(text) else { return Ok(()) };
+            let inside = num::widen(error.valid_up_to()).saturating_add(8);
+            let error = Error::new(ErrorKind::GgStringUtf8, at.saturating_add(inside));
+            tolerate(reader, limits.gguf_invalid_utf8(), error)
         }
         ValueType::Array => array(reader, limits),
         plain => {
@@ -98,13 +100,50 @@ fn value(reader: &mut Reader<'_>, kind: ValueType, limits: &Limits) -> Result<()
     }
 }
 
+/// Keeps what would have been an error where it is tolerated.
+pub(super) fn tolerate(reader: &mut Reader<'_>, tolerated: bool, error: Error) -> Result<(), Error> {
+    if !tolerated {
+        return Err(error);
+    }
+    reader.relax(error.kind(), error.at());
+    Ok(())
+}
+
+/// An array, and the arrays inside it as deep as is tolerated.
 fn array(reader: &mut Reader<'_>, limits: &Limits) -> Result<(), Error> {
-    let type_at = reader.at();
-    let kind = match ValueType::from_id(reader.u32()?) {
-        None => return Err(Error::new(ErrorKind::GgArrayType, type_at)),
-        Some(ValueType::Array) => return Err(Error::new(ErrorKind::GgArrayNested, type_at)),
-        Some(kind) => kind,
-    };
+    let outer = reader.after();
+    let mut nest = Nest::new();
+    loop {
+        let type_at = reader.at();
+        let kind = ValueType::from_id(reader.u32()?).ok_or(Error::new(ErrorKind::GgArrayType, type_at))?;
+        if kind == ValueType::Array {
+            let tolerated = num::widen(nest.open()) < limits.gguf_nested_arrays();
+            tolerate(reader, tolerated, Error::new(ErrorKind::GgArrayNested, type_at))?;
+            let count_at = reader.at();
+            let count = reader.u64()?;
+            if count > limits.array_len() {
+                return Err(Error::wanting(ErrorKind::GgArrayLimit, count_at, limits.array_len()));
+            }
+            // So the walk takes a step for each 12 bytes of the file at most.
+            if num::mul(count, LEAST_ARRAY).is_none_or(|least| least > reader.left()) {
+                return Err(Error::wanting(ErrorKind::GgArrayPastEnd, count_at, reader.left()));
+            }
+            if !nest.push(count) {
+                return Err(Error::new(ErrorKind::GgArrayNested, type_at));
+            }
+        } else {
+            plain_array(reader, kind, limits)?;
+        }
+        if !nest.advance() {
+            reader.set_after(outer);
+            return Ok(());
+        }
+        reader.set_after(outer.saturating_add(nest.after()));
+    }
+}
+
+/// The count and the elements of an array that holds no arrays.
+fn plain_array(reader: &mut Reader<'_>, kind: ValueType, limits: &Limits) -> Result<(), Error> {
     let count_at = reader.at();
     let count = reader.u64()?;
     if count > limits.array_len() {
@@ -145,5 +184,9 @@ pub(super) fn value_of<'a>(head: &'a [u8], endian: Endian, slot: &Slot) -> Optio
     let rest = head.get(type_at..num::widen32(slot.end))?;
     let mut cursor = Cursor::new(rest, num::widen(type_at));
     let kind = ValueType::from_id(endian.u32(cursor.array()?))?;
-    Value::read(&mut cursor, kind, endian)
+    match kind {
+        // Nothing follows it, so its end is not looked for.
+        ValueType::Array => Array::read(&mut cursor, endian).map(Value::Array),
+        plain => Value::read(&mut cursor, plain, endian),
+    }
 }

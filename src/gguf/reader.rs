@@ -1,5 +1,6 @@
 //! The walk over a file's beginning: fields, strings and arrays, each proved to end inside the file.
 
+use super::relax::Uses;
 use super::walk::walk;
 use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind};
@@ -44,6 +45,8 @@ pub(super) struct Reader<'a> {
     metadata_len: u64,
     /// The least bytes that a valid file has behind the entry that is being read.
     after: u64,
+    /// What was tolerated so far.
+    uses: Uses,
 }
 
 impl<'a> Reader<'a> {
@@ -51,7 +54,8 @@ impl<'a> Reader<'a> {
         let metadata_len = limits.metadata_len();
         let most = num::narrow(metadata_len.min(file_len));
         let known = most.and_then(|most| prefix.get(..most)).unwrap_or(prefix);
-        Self { cursor: Cursor::new(known, 0), endian: Endian::Little, file_len, metadata_len, after: 0 }
+        let cursor = Cursor::new(known, 0);
+        Self { cursor, endian: Endian::Little, file_len, metadata_len, after: 0, uses: Uses::NONE }
     }
 
     pub(super) fn set_endian(&mut self, endian: Endian) {
@@ -62,6 +66,21 @@ impl<'a> Reader<'a> {
     #[inline]
     pub(super) fn set_after(&mut self, after: u64) {
         self.after = after;
+    }
+
+    /// The least that follows the entry that is read, as it was said last.
+    pub(super) const fn after(&self) -> u64 {
+        self.after
+    }
+
+    /// Keeps that a strict rule was relaxed for what stands at `at`.
+    pub(super) fn relax(&mut self, kind: ErrorKind, at: u64) {
+        self.uses.note(kind, at);
+    }
+
+    /// What was tolerated so far.
+    pub(super) const fn uses(&self) -> Uses {
+        self.uses
     }
 
     /// Absolute offset of the next byte.

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::LEAST_INFO;
+use super::pairs::tolerate;
 use super::reader::{Endian, Reader};
 use super::slot::{Slot, Store};
 use super::types::{Block, GgmlType};
@@ -13,6 +14,9 @@ use crate::{Limits, Name, Shape, Span, TensorView as PlainView, num};
 /// The largest signed 64-bit number: the reference keeps dimensions and their product in one.
 const SIGNED_MAX: u64 = u64::MAX >> 1;
 
+/// The longest name that the reference can load.
+const REFERENCE_NAME: u64 = Limits::DEFAULT.gguf_name_len();
+
 /// Where the next tensor must begin, relative to the data section.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tiling {
@@ -21,6 +25,8 @@ pub(super) struct Tiling {
     pub(super) next: u64,
     /// The end of the last one, not padded.
     pub(super) end: u64,
+    /// Whether the last one's size is not known, so that both numbers above are only the least they can be.
+    pub(super) open: bool,
 }
 
 /// Reads `count` tensor infos; returns how they tile the data section, and whether all were stored.
@@ -32,7 +38,7 @@ pub(super) fn infos<S: Store>(
     store: &mut S,
     limits: &Limits,
 ) -> Result<(Tiling, bool), Error> {
-    let mut tiling = Tiling { alignment: u64::from(alignment), next: 0, end: 0 };
+    let mut tiling = Tiling { alignment: u64::from(alignment), next: 0, end: 0, open: false };
     for left in (0..count).rev() {
         reader.set_after(left.saturating_mul(LEAST_INFO));
         let name_at = reader.at().saturating_add(8);
@@ -50,6 +56,9 @@ fn name<'a>(reader: &mut Reader<'a>, limits: &Limits) -> Result<&'a [u8], Error>
     let name = reader.string(limits.gguf_name_len(), ErrorKind::GgNameLimit)?;
     if name.is_empty() {
         return Err(Error::new(ErrorKind::GgNameEmpty, len_at));
+    }
+    if num::widen(name.len()) > REFERENCE_NAME {
+        reader.relax(ErrorKind::GgNameLimit, len_at);
     }
     if !name.iter().fold(true, |all, byte| all & (b' '..=b'~').contains(byte)) {
         unusual_name(name, len_at.saturating_add(8))?;
@@ -91,23 +100,56 @@ fn body(reader: &mut Reader<'_>, tiling: &mut Tiling, limits: &Limits) -> Result
     }
     let type_at = reader.at();
     let kind = GgmlType::from_id(reader.u32()?);
-    let block = block(kind, type_at)?;
-    if !row.is_multiple_of(u64::from(block.elements())) {
-        let want = u64::from(block.elements());
-        return Err(Error::wanting(ErrorKind::GgRowBlocks, shape_at, want));
-    }
+    let block = match block(kind, type_at) {
+        Ok(block) => Some(block),
+        Err(error) => {
+            tolerate(reader, limits.gguf_unknown_types(), error)?;
+            None
+        }
+    };
     let too_big = Error::new(ErrorKind::GgSizeOverflow, shape_at);
-    let size = block.bytes_for(elements).ok_or(too_big)?;
+    let size = match block {
+        Some(block) if !row.is_multiple_of(u64::from(block.elements())) => {
+            let want = u64::from(block.elements());
+            return Err(Error::wanting(ErrorKind::GgRowBlocks, shape_at, want));
+        }
+        Some(block) => block.bytes_for(elements).ok_or(too_big)?,
+        None => least(elements),
+    };
     let offset_at = reader.at();
     let offset = reader.u64()?;
-    if offset != tiling.next {
-        let gap = offset > tiling.next;
-        let kind = if gap { ErrorKind::GgOffsetGap } else { ErrorKind::GgOffsetOverlap };
-        return Err(Error::wanting(kind, offset_at, tiling.next));
-    }
+    tiling.check(offset, offset_at)?;
     tiling.end = num::add(offset, size).ok_or(too_big)?;
     tiling.next = num::align_up(tiling.end, tiling.alignment).ok_or(too_big)?;
+    tiling.open = block.is_none();
     Ok(())
+}
+
+/// The least bytes that elements of an unknown type take.
+#[inline]
+fn least(elements: u64) -> u64 {
+    elements.min(1)
+}
+
+impl Tiling {
+    /// Proves that a tensor may begin at `offset`: exactly behind the one before, or, where the size of that one is not
+    /// known, anywhere behind its beginning that is aligned.
+    #[inline]
+    fn check(&self, offset: u64, offset_at: u64) -> Result<(), Error> {
+        if offset == self.next {
+            return Ok(());
+        }
+        if offset < self.next {
+            return Err(Error::wanting(ErrorKind::GgOffsetOverlap, offset_at, self.next));
+        }
+        if !self.open {
+            return Err(Error::wanting(ErrorKind::GgOffsetGap, offset_at, self.next));
+        }
+        match num::align_up(offset, self.alignment) {
+            Some(aligned) if aligned == offset => Ok(()),
+            aligned => Err(Error::wanting(ErrorKind::GgOffsetGap, offset_at, aligned.unwrap_or(self.next))),
+        }
+    }
 }
 
 /// One step of the product of dimensions, by the stricter of the reference's two rules: reading a file wants
@@ -173,7 +215,7 @@ impl Body {
         Some(Self { dims, rank, kind, offset: endian.u64(cursor.array()?) })
     }
 
-    /// Where the bytes begin and end, relative to the data section.
+    /// Where the bytes begin and end, relative to the data section; none for a type that is not known.
     #[inline]
     fn extent(&self) -> Option<(u64, u64)> {
         let size = self.kind.bytes_for(num::product(self.dims)?)?;
@@ -181,7 +223,7 @@ impl Body {
     }
 }
 
-/// Where a tensor's bytes begin and end, relative to the data section.
+/// Where a tensor's bytes begin and end, relative to the data section; none for a type that is not known.
 #[inline]
 pub(super) fn extent(head: &[u8], endian: Endian, slot: &Slot) -> Option<(u64, u64)> {
     Body::read(head, endian, slot)?.extent()
@@ -200,7 +242,7 @@ pub(super) fn first_past_end(infos: &Reader<'_>, count: u64, data_at: u64, file_
         }
         let kind = GgmlType::from_id(reader.u32().ok()?);
         let offset_at = reader.at();
-        let end = num::add(reader.u64().ok()?, kind.bytes_for(elements)?)?;
+        let end = num::add(reader.u64().ok()?, kind.bytes_for(elements).unwrap_or(least(elements)))?;
         if num::add(data_at, end).is_none_or(|end| end > file_len) {
             return Some(offset_at);
         }
@@ -224,8 +266,8 @@ impl<'a> TensorInfo<'a> {
         let name = super::check::name(head, slot);
         let body = Body::read(head, endian, slot);
         let body = body.unwrap_or(Body { dims: [1; 4], rank: 0, kind: GgmlType::F32, offset: 0 });
-        // Proved by the tiling: each tensor ends inside the file.
-        let (start, end) = body.extent().unwrap_or_default();
+        // Proved by the tiling: each tensor ends inside the file, one of an unknown size begins there.
+        let (start, end) = body.extent().unwrap_or((body.offset, body.offset));
         let span = Span::new(data.start().saturating_add(start), data.start().saturating_add(end));
         let mut dims = body.dims;
         dims.get_mut(..usize::from(body.rank)).unwrap_or_default().reverse();
@@ -258,7 +300,14 @@ impl<'a> TensorInfo<'a> {
         self.shape.elements().unwrap_or(0)
     }
 
-    /// Where its bytes stand in the file, absolute; without the padding behind them.
+    /// How many bytes it has, or `None` for a type that is not known (see
+    /// [`Limits::gguf_unknown_types`](crate::Limits::gguf_unknown_types)).
+    pub const fn size(&self) -> Option<u64> {
+        if self.kind.is_known() { Some(self.span.len()) } else { None }
+    }
+
+    /// Where its bytes stand in the file, absolute; without the padding behind them. Empty, and where they begin, for a
+    /// type that is not known.
     pub const fn span(&self) -> Span {
         self.span
     }
@@ -276,6 +325,26 @@ impl fmt::Debug for TensorInfo<'_> {
     }
 }
 
+/// Why there is no view of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TensorError {
+    /// There is no tensor of that name in the file.
+    NotFound,
+    /// The tensor is there, but how many bytes it has is not known: its type is none of the format's.
+    UnknownType(GgmlType),
+}
+
+impl fmt::Display for TensorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound => fmt::Display::fmt(&crate::NotFound, f),
+            Self::UnknownType(kind) => write!(f, "the tensor is of a type that is not known: {}", kind.id()),
+        }
+    }
+}
+
+impl core::error::Error for TensorError {}
+
 /// A tensor whose every claim was proved: its bytes lie inside the file and are exactly as many as its shape and type
 /// need.
 ///
@@ -288,8 +357,10 @@ pub struct TensorView<'a> {
 }
 
 impl<'a> TensorView<'a> {
-    pub(super) fn new(info: TensorInfo<'a>, endian: Endian, file: &'a [u8]) -> Self {
-        Self { info, endian, bytes: info.span.of(file).unwrap_or_default() }
+    /// The view, where the tensor's size is known.
+    pub(super) fn new(info: TensorInfo<'a>, endian: Endian, file: &'a [u8]) -> Option<Self> {
+        info.size()?;
+        Some(Self { info, endian, bytes: info.span.of(file).unwrap_or_default() })
     }
 
     /// What the header says of it.

@@ -166,7 +166,7 @@ macro_rules! number {
 pub(super) use number;
 
 impl<'a> Value<'a> {
-    /// The value of this type that stands next, in bytes that were proved before. An array takes all that is left.
+    /// The value of this type that stands next, in bytes that were proved before.
     #[inline]
     pub(super) fn read(cursor: &mut Cursor<'a>, kind: ValueType, endian: Endian) -> Option<Self> {
         Some(match kind {
@@ -179,7 +179,7 @@ impl<'a> Value<'a> {
             ValueType::F32 => Self::F32(number!(cursor, endian, f32)),
             ValueType::Bool => Self::Bool(cursor.byte()? != 0),
             ValueType::String => Self::String(string(cursor, endian)?),
-            ValueType::Array => Self::Array(Array::read(cursor, endian)?),
+            ValueType::Array => Self::Array(Array::read_inner(cursor, endian)?),
             ValueType::U64 => Self::U64(number!(cursor, endian, u64)),
             ValueType::I64 => Self::I64(number!(cursor, endian, i64)),
             ValueType::F64 => Self::F64(number!(cursor, endian, f64)),

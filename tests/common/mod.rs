@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses its own part")]
 
 pub(crate) mod corpus;
+pub(crate) mod gguf;
 pub(crate) mod hostile;
 
 use std::path::{Path, PathBuf};

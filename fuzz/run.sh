@@ -32,17 +32,18 @@ CARGO_TARGET_DIR=$target_dir/host cargo run --quiet --bin seeds -- "$seeds" || e
 failed=()
 for target in "${targets[@]}"; do
     mkdir -p "corpus/$target"
-    dict=()
     case $target in
         # The engine's bytes are choices there, not text.
-        st_generated | st_lies) ;;
-        *) [ -f "dict/safetensors.dict" ] && dict=(-dict=dict/safetensors.dict) ;;
+        *_generated | *_lies | slices | typed | writer) dict= ;;
+        gguf_*) dict=gguf ;;
+        index_*) dict=index ;;
+        *) dict=safetensors ;;
     esac
     # shellcheck disable=SC2086
     { TIMEFORMAT='user %0U'; time "${cargo[@]}" fuzz run --fuzz-dir . --target-dir "$target_dir" --sanitizer "$sanitizer" "$target" \
         "corpus/$target" "$seeds/$target" -- \
         -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-        "${dict[@]}" ${ENGINE_FLAGS:-}; } >"$log/$target" 2>&1
+        ${dict:+-dict=dict/$dict.dict} ${ENGINE_FLAGS:-}; } >"$log/$target" 2>&1
     if [ $? -eq 0 ]; then
         echo "ok      $target $(grep -oE '#[0-9]+[[:space:]]+DONE .*' "$log/$target" | tr -s '\t ' ' ')"
     else

@@ -14,9 +14,20 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package stands in the repository").to_path_buf()
 }
 
-/// Every case file of safetensors, and every file of `corpus/` where there is one, up to 64 KiB.
+/// Sharded indexes to begin with: plain ones, ones spelt oddly, and metadata of every kind.
+pub const INDEXES: &[&str] = &[
+    r#"{"metadata":{"total_size":8},"weight_map":{"a":"m-1-of-2.safetensors","b":"m-2-of-2.safetensors"}}"#,
+    r#"{ "weight_map":{"w":"a","":"b","\u0061\n":"\u0061.bin"},"metadata":null} "#,
+    r#"{"weight_map":{},"metadata":{"total_size":1.0,"x":[{"a":[-1,2e3,true,false,null,"s"]},{}],"y":{"k":{"k":{}}}}}"#,
+    r#"{"weight_map":{"z":"1","y":"1","x":"2","w":"1","v":"3","u":"\ud83d\ude00"},"metadata":{"total_size":"8"}}"#,
+    r#"{"metadata":{"b":0,"a":0,"d":0,"c":0,"total_size":18446744073709551615},"weight_map":{"aa":"x","a":"x"}}"#,
+];
+
+/// Every case file, [`INDEXES`], and every file of `corpus/` where there is one, up to 64 KiB.
 pub fn files() -> Vec<Vec<u8>> {
     let mut files = cases("safetensors.json");
+    files.extend(cases("gguf.json"));
+    files.extend(INDEXES.iter().map(|text| text.as_bytes().to_vec()));
     for path in walk(&root().join("corpus")) {
         files.extend(std::fs::read(path).ok());
     }

@@ -61,7 +61,7 @@ pub fn files(check: fn(&[u8]), seed: u64) {
 }
 
 /// Bytes that mean something to the formats.
-const TOKENS: [&[u8]; 14] = [
+const TOKENS: [&[u8]; 19] = [
     b"{",
     b"}",
     b"[",
@@ -76,6 +76,11 @@ const TOKENS: [&[u8]; 14] = [
     b" ",
     b"18446744073709551616",
     b"\xff",
+    b"\0\0\0\0",
+    b"\x09\0\0\0",
+    b"\xff\xff\xff\xff\xff\xff\xff\xff",
+    b"GGUF",
+    b"general.alignment\x04\0\0\0",
 ];
 
 /// `input` with one to three small changes.

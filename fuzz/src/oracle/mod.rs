@@ -1,10 +1,14 @@
 //! One module a target: `check` panics where a promise is broken; `seed` makes a target's input from a file.
 
 pub mod any_bytes;
+pub mod gguf_raw;
+pub mod index_raw;
 pub mod json_serde;
 pub mod lent_vs_owned;
 pub mod limits;
 pub mod promises;
+pub mod promises_gguf;
+pub mod promises_index;
 pub mod st_generated;
 pub mod st_lies;
 pub mod st_raw;
@@ -33,6 +37,8 @@ macro_rules! targets {
 
 targets! {
     any_bytes,
+    gguf_raw,
+    index_raw,
     json_serde,
     lent_vs_owned,
     limits,

@@ -24,7 +24,7 @@ pub fn error(error: &Error, file_len: u64) {
     heap::none(|| {
         assert!(error.at() <= file_len, "{error} points past the {file_len} bytes of the file");
         assert!(printable(error) <= LONGEST_MESSAGE, "{error}");
-        assert!(error.code().starts_with(['S', 'J', 'T', 'G']) && ErrorKind::ALL.contains(&error.kind()));
+        assert!(error.code().starts_with(['S', 'J', 'T', 'G', 'I']) && ErrorKind::ALL.contains(&error.kind()));
         assert_eq!(error.needs().is_some(), error.kind() == ErrorKind::NeedMore);
         assert_eq!(error.needs_slots().is_some(), error.kind() == ErrorKind::StorageTooSmall);
     });

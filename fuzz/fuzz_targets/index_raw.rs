@@ -1,0 +1,3 @@
+//! The text of a sharded index.
+#![cfg_attr(fuzzing, no_main)]
+tensorgate_fuzz::target!(index_raw);

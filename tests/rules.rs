@@ -74,8 +74,10 @@ fn every_path_of_the_corpus_that_is_named_exists() {
 #[test]
 fn every_guess_and_every_note_has_its_row() {
     let book = book();
-    let rows: Vec<&str> =
-        book.lines().filter(|line| line.starts_with("| FT-") || line.starts_with("| ST-")).collect();
+    let rows: Vec<&str> = book
+        .lines()
+        .filter(|line| line.starts_with("| FT-") || line.starts_with("| ST-") || line.starts_with("| GG-NOTE"))
+        .collect();
     let mut want: Vec<String> = Guess::ALL
         .iter()
         .map(|guess| format!("| {} | {} | {} |", guess.code(), guess.what(), guess.advice()))
@@ -86,7 +88,7 @@ fn every_guess_and_every_note_has_its_row() {
             .iter()
             .map(|rule| format!("| {} | {} | {} | {} |", rule.code(), rule.severity(), rule.what(), rule.why())),
     );
-    assert_eq!(&rows[..want.len()], want);
+    assert_eq!(rows.get(..want.len()).unwrap_or(&rows), want);
     assert!(rows.len() == want.len() || !cfg!(feature = "alloc"), "a row of a code that does not exist");
 }
 

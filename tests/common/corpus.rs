@@ -278,7 +278,11 @@ fn gguf_header(bytes: &[u8], terms: &Terms) -> Result<(), Error> {
             Ok(header) => {
                 header.check_padding(bytes)?;
                 let arrays = header.pairs().filter_map(|pair| pair.value().array().ok());
-                return if terms.array_text { arrays.map(|array| array.check_utf8()).collect() } else { Ok(()) };
+                return if terms.array_text {
+                    arrays.into_iter().try_for_each(|array| array.check_utf8())
+                } else {
+                    Ok(())
+                };
             }
             Err(error) => {
                 let Some(needs) = error.needs() else { return Err(error) };

@@ -1,4 +1,5 @@
 //! Headers that are made to cost as much as they can, of any length.
+#![allow(dead_code, reason = "each test uses its own part")]
 
 /// Builds a header of at most so many bytes.
 type Build = fn(usize) -> Vec<u8>;

@@ -23,7 +23,7 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 /// Record, what answers here, and proof of each row.
 fn rows(text: &str) -> Vec<[&str; 3]> {
     let lines = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| Record"));
-    let row = |line| match Vec::from_iter(str::split(line, " | "))[..] {
+    let row = |line| match str::split(line, " | ").collect::<Vec<_>>()[..] {
         [record, _, here, proof] => [record.trim_start_matches("| "), here, proof.trim_end_matches(" |")],
         _ => panic!("not four columns: {line}"),
     };

@@ -47,11 +47,14 @@ pub(super) fn judge(path: &Path, head: &mut Head, options: &Options, look: Look<
     let refusal = match (outcome, nonzero) {
         (Err(error), _) => Refusal { kind: error.kind(), at: error.at(), expected: expected(error) },
         (Ok(_), Some(at)) => Refusal { kind: ErrorKind::GgPaddingNonzero, at, expected: None },
-        (Ok(header), None) => {
-            let report = accepted(path, size, &header, unseen);
-            look(&report, Model::Gguf(&header));
-            return Ok(report);
-        }
+        (Ok(header), None) => match audit::gguf(&header) {
+            Ok(findings) => {
+                let report = accepted(path, size, &header, unseen, &findings);
+                look(&report, Model::Gguf(&header));
+                return Ok(report);
+            }
+            Err(error) => Refusal { kind: error.kind(), at: error.at(), expected: expected(error) },
+        },
     };
     let foreign = matches!(refusal.kind, ErrorKind::GgMagic | ErrorKind::GgTooShort) && !is_cut(head.bytes());
     if foreign && let Some(report) = stranger::judge(path, head, &[Guess::Gguf, Guess::GgufBig, Guess::GgufOld])? {
@@ -90,11 +93,18 @@ fn affordable(mut padding: Vec<Span>) -> (Vec<Span>, u64) {
     (padding, unseen)
 }
 
-fn accepted(path: &Path, size: Option<u64>, header: &Header<'_>, unseen: u64) -> Report {
+fn accepted(
+    path: &Path,
+    size: Option<u64>,
+    header: &Header<'_>,
+    unseen: u64,
+    findings: &[audit::Finding<'_>],
+) -> Report {
     let mut report = Report::accepted(path, Format::Gguf);
     report.size = size;
     report.tensors = u64::try_from(header.len()).ok();
     warn_of_name(&mut report, path, ".safetensors");
+    report.findings.extend(findings.iter().map(Note::from));
     if unseen > 0 {
         report.findings.push(Note {
             severity: Severity::Warning,

@@ -41,12 +41,7 @@ fn accepted(path: &Path, size: Option<u64>, header: &Header<'_>, findings: &[aud
     report.size = size;
     report.tensors = u64::try_from(header.len()).ok();
     warn_of_name(&mut report, path, ".gguf");
-    report.findings.extend(findings.iter().map(|finding| Note {
-        severity: finding.severity(),
-        code: finding.code(),
-        offset: finding.at(),
-        message: finding.to_string(),
-    }));
+    report.findings.extend(findings.iter().map(Note::from));
     report
 }
 

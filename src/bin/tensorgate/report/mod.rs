@@ -72,6 +72,17 @@ pub(crate) struct Note {
     pub(crate) message: String,
 }
 
+impl From<&tensorgate::audit::Finding<'_>> for Note {
+    fn from(finding: &tensorgate::audit::Finding<'_>) -> Self {
+        Self {
+            severity: finding.severity(),
+            code: finding.code(),
+            offset: finding.at(),
+            message: finding.to_string(),
+        }
+    }
+}
+
 /// All that is said of one file.
 #[derive(Debug)]
 pub(crate) struct Report {

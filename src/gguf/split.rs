@@ -75,7 +75,7 @@ impl SplitKeys {
         self.tensors
     }
 
-    fn shard(&self) -> u32 {
+    fn shard(self) -> u32 {
         u32::from(self.number).saturating_add(1)
     }
 }

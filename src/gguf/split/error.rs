@@ -33,7 +33,7 @@ kinds! {
     First "GG-SPLIT-FIRST" "the first shard must have split.no 0";
     Count "GG-SPLIT-COUNT" "split.count is not that of the first shard, or not the one in the file's name";
     Tensors "GG-SPLIT-TENSORS" "split.tensors.count is not that of the first shard, or not the sum of all tensors";
-    Name "GG-SPLIT-NAME" "the file's name is not <prefix>-00001-of-00002.gguf";
+    Name "GG-SPLIT-NAME" "the file's name is not of the form model-00001-of-00002.gguf";
     Prefix "GG-SPLIT-PREFIX" "the file's name begins otherwise than the names of the other shards";
     Architecture "GG-SPLIT-ARCHITECTURE" "general.architecture is not that of the first shard";
     Repeated "GG-SPLIT-REPEATED" "two shards have the same number";

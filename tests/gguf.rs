@@ -178,6 +178,11 @@ fn both_byte_orders_show_the_same() {
         let x = file.tensor("x").unwrap();
         assert_eq!((x.span().start(), x.endian(), x.elements()), (file.data_offset(), endian, 6));
         assert_eq!(x.plain().is_some(), endian == Endian::Little);
+        // The elements in the file's order and in no other; a quantised type has none.
+        let big = x.as_be::<f32>().map(|values| values.iter().map(|value| value.get()).collect::<Vec<_>>());
+        assert_eq!(big, (endian == Endian::Big).then(|| vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0]));
+        assert!(x.as_be::<u32>().is_none() && x.as_be::<f64>().is_none() && x.as_be::<i8>().is_none());
+        assert!(file.tensor("q").unwrap().as_be::<i8>().is_none());
         let last = f32::to_bits(5.0);
         assert_eq!(x.bytes()[20..], if endian == Endian::Big { last.to_be_bytes() } else { last.to_le_bytes() });
         assert_eq!(file.tensors().last().unwrap().span().end().next_multiple_of(64), bytes.len() as u64);

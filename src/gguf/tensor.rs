@@ -2,13 +2,17 @@
 
 use core::fmt;
 
+use zerocopy::TryFromBytes;
+
 use super::LEAST_INFO;
+use super::array::Element;
 use super::pairs::tolerate;
 use super::reader::{Endian, Reader};
 use super::slot::{Slot, Store};
 use super::types::{Block, GgmlType};
 use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind};
+use crate::typed::Element as Typed;
 use crate::{Limits, Name, Shape, Span, TensorView as PlainView, num};
 
 /// The largest signed 64-bit number: the reference keeps dimensions and their product in one.
@@ -410,6 +414,16 @@ impl<'a> TensorView<'a> {
             return None;
         }
         Some(PlainView::new(self.info.name(), dtype, self.info.shape, self.info.span, self.bytes))
+    }
+
+    /// The elements of a big-endian file as a slice over the file's own bytes, at any alignment; `None` when they are of
+    /// another type, or the file is little-endian (see [`plain`](Self::plain)). A byte has no order.
+    pub fn as_be<T: Element + Typed>(&self) -> Option<&'a [T::Be]> {
+        let same_order = self.endian == Endian::Big || T::DTYPE.bits() == 8;
+        if !same_order || self.info.kind.dtype() != Some(T::DTYPE) {
+            return None;
+        }
+        <[T::Be]>::try_ref_from_bytes(self.bytes).ok()
     }
 }
 

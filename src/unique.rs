@@ -81,6 +81,13 @@ impl Keyed {
         name.feed(&mut hasher);
         hasher.finish()
     }
+
+    /// The same for names that are plain bytes, with no other spelling.
+    pub(crate) fn hash_bytes(self, name: &[u8]) -> u64 {
+        let mut hasher = core::hash::SipHasher::new_with_keys(self.0, MULTIPLIER);
+        hasher.write(name);
+        hasher.finish()
+    }
 }
 
 /// Storage for a [`Table`]: words that can be read and written by index. Reads past the end give 0, writes are dropped.

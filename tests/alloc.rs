@@ -1,5 +1,5 @@
-//! What is allocated, counted: nothing with lent storage, never more bytes than the header has otherwise, and a clean
-//! error at whichever allocation memory runs out.
+//! What is allocated, counted: nothing with lent storage, otherwise never more bytes than the header or the index has (a
+//! few times as many for GGUF), and a clean error at whichever allocation memory runs out.
 #![expect(unsafe_code, reason = "an allocator that counts has to be one")]
 
 mod common;
@@ -12,7 +12,8 @@ use std::cell::Cell;
 
 use common::{bytes, cases, corpus};
 use tensorgate::safetensors::{Header, Slot};
-use tensorgate::{Limits, SafeTensors};
+use tensorgate::shards::IndexSlot;
+use tensorgate::{Gguf, Limits, SafeTensors, ShardIndex, gguf};
 
 /// What was counted on this thread since [`counted`] began.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,17 +94,39 @@ fn counted<T>(fail: u64, work: impl FnOnce() -> T) -> (T, Counts) {
     (result, counts)
 }
 
-/// Every small file that there is: the cases and the corpus.
+/// Every file of a format that the corpus has.
+fn corpus_files(ending: &str) -> Vec<(String, Vec<u8>)> {
+    let rows = corpus::all_rows().into_iter().filter(|row| row.path.ends_with(ending));
+    rows.map(|row| (row.path.clone(), std::fs::read(corpus::folder().join(&row.path)).unwrap())).collect()
+}
+
+/// Every small file of a format that there is: the cases and the corpus.
+fn small_files_of(case_file: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
+    let mut all: Vec<_> =
+        cases(case_file).iter().map(|case| (case["name"].as_str().unwrap().to_owned(), bytes(case))).collect();
+    all.extend(corpus_files(ending));
+    all
+}
+
 fn small_files() -> Vec<(String, Vec<u8>)> {
-    let mut all: Vec<_> = cases("safetensors.json")
-        .iter()
-        .map(|case| (case["name"].as_str().unwrap().to_owned(), bytes(case)))
-        .collect();
-    for row in corpus::rows().into_iter().filter(|row| row.path.ends_with(".safetensors")) {
-        let file = std::fs::read(corpus::folder().join(&row.path)).unwrap();
-        all.push((row.path, file));
-    }
+    let all = small_files_of("safetensors.json", ".safetensors");
     assert!(all.len() > 600);
+    all
+}
+
+fn small_ggufs() -> Vec<(String, Vec<u8>)> {
+    let all = small_files_of("gguf.json", ".gguf");
+    assert!(all.len() > 500);
+    all
+}
+
+/// The indexes of the corpus, and one whose metadata takes storage of its own.
+fn indexes() -> Vec<(String, Vec<u8>)> {
+    let mut all = corpus_files(".index.json");
+    let keys: Vec<String> = (0..500).rev().map(|key| format!("\"{key}\":0")).collect();
+    let text = format!("{{\"metadata\":{{{}}},\"weight_map\":{{}}}}", keys.join(","));
+    all.push(("metadata of 500 keys in no order".to_owned(), text.into_bytes()));
+    assert!(all.len() > 100);
     all
 }
 
@@ -135,13 +158,46 @@ fn lent_storage_takes_no_allocation() {
     }
 }
 
+#[test]
+fn lent_storage_takes_no_allocation_for_gguf() {
+    let mut slots = vec![gguf::Slot::EMPTY; 20_000];
+    for (name, whole) in small_ggufs() {
+        let (accepted, counts) = counted(0, || {
+            let opened = Gguf::open_in(&whole, &mut slots, &Limits::default());
+            opened.map(|file| corpus::touch_gguf(&file, true)).is_ok()
+        });
+        assert_eq!((counts.allocations, counts.peak), (0, 0), "{name}");
+        let (again, counts) = counted(0, || {
+            let opened = gguf::Header::open_in(&whole, whole.len() as u64, &mut slots, &Limits::default());
+            opened.is_ok_and(|header| header.check_padding(&whole).is_ok())
+        });
+        assert_eq!((counts.allocations, again), (0, accepted), "{name}");
+    }
+}
+
+#[test]
+fn lent_storage_takes_no_allocation_for_indexes() {
+    let mut slots = vec![IndexSlot::EMPTY; 20_000];
+    for (name, text) in indexes() {
+        let (_, counts) = counted(0, || {
+            let opened = ShardIndex::open_in(&text, &mut slots, &Limits::default());
+            opened.map(|index| {
+                corpus::touch_index(&index);
+                let files = ["model-00001-of-00002.safetensors", "other.safetensors"];
+                (index.check_files(&files).count(), index.check_total(7).is_some())
+            })
+        });
+        assert_eq!((counts.allocations, counts.peak), (0, 0), "{name}");
+    }
+}
+
 #[cfg(feature = "alloc")]
 mod owned {
     use super::*;
-    use crate::common::{file, hostile};
+    use crate::common::{file, hostile, hostile_gguf};
     use crate::headers::Order;
-    use tensorgate::ErrorKind;
     use tensorgate::safetensors::TensorInfo;
+    use tensorgate::{Error, ErrorKind};
 
     /// At most the header's bytes are taken, nothing is kept but what the handle holds, and iteration takes nothing.
     fn check_peak(name: &str, whole: &[u8], len: u64) {
@@ -204,6 +260,59 @@ mod owned {
                     "{name}, allocation {fail}"
                 );
             }
+        }
+    }
+
+    /// What is held is less than three times the header; while it grows, the block before it is there too.
+    #[test]
+    fn gguf_takes_a_few_times_its_header() {
+        let hostile = hostile_gguf::all().into_iter().map(|(name, file, _)| (name.to_owned(), file));
+        for (name, whole) in small_ggufs().into_iter().chain(hostile) {
+            let len = whole.len() as u64;
+            let (opened, counts) = counted(0, || gguf::Header::open(&whole, len, &Limits::default()));
+            let bytes = opened.as_ref().map_or(whole.len(), |header| header.head().len());
+            assert!(2 * counts.peak < 9 * bytes || bytes == 0, "{name}: {} bytes for {bytes}", counts.peak);
+            if opened.is_ok() {
+                assert!(counts.live < 3 * bytes, "{name}: {} bytes for {bytes}", counts.live);
+            } else {
+                assert_eq!(counts.live, 0, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_index_takes_no_more_than_its_text() {
+        for (name, text) in indexes() {
+            let (opened, counts) = counted(0, || ShardIndex::open(&text));
+            assert!(counts.peak <= text.len(), "{name}: {} bytes for {}", counts.peak, text.len());
+            assert!(opened.is_ok() || counts.live == 0, "{name}");
+        }
+    }
+
+    /// Runs `open` with each allocation failing in turn, until none is left to fail.
+    fn fail_each<T>(name: &str, at: u64, open: impl Fn() -> Result<T, Error>) {
+        let (want, _) = counted(0, || open().map(|_| ()));
+        for fail in 1.. {
+            let (outcome, counts) = counted(fail, || open().map(|_| ()));
+            assert_eq!(counts.live, 0, "{name}");
+            if counts.allocations < fail {
+                assert_eq!(outcome, want, "{name}");
+                break;
+            }
+            // What is wrong with the file may be found without memory.
+            let error = outcome.unwrap_err();
+            let out_of_memory = (error.kind(), error.at()) == (ErrorKind::StorageTooSmall, at);
+            assert!(out_of_memory || want == Err(error), "{name}, allocation {fail}: {error}");
+        }
+    }
+
+    #[test]
+    fn memory_may_run_out_anywhere_for_gguf_and_indexes() {
+        for (name, whole) in small_ggufs() {
+            fail_each(&name, 8, || Gguf::open(&whole));
+        }
+        for (name, text) in indexes() {
+            fail_each(&name, 0, || ShardIndex::open(&text));
         }
     }
 }

@@ -8,7 +8,7 @@ mod common;
 use std::hash::{Hash, Hasher};
 use std::time::{Duration, Instant};
 
-use common::{file, hostile};
+use common::{file, hostile, hostile_gguf};
 use tensorgate::safetensors::{Header, Slot};
 use tensorgate::{Error, Gguf, Limits, SafeTensors, gguf};
 
@@ -75,7 +75,7 @@ fn hostile_headers_are_judged_in_bounded_time() {
 fn many_keys_and_many_tensors_are_judged_at_once() {
     let bound = if OPTIMISED { Duration::from_millis(500) } else { Duration::from_secs(8) };
     let mut over = Vec::new();
-    for (name, file, accepted) in hostile::ggufs() {
+    for (name, file, accepted) in hostile_gguf::all() {
         let (owned, outcome) = cost(|| Gguf::open(&file).map(|file| file.len()));
         assert_eq!(outcome.is_ok(), accepted, "{name}: {outcome:?}");
         let mut slots = vec![gguf::Slot::EMPTY; 200_000];

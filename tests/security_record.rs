@@ -23,11 +23,13 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 /// Record, what answers here, and proof of each row.
 fn rows(text: &str) -> Vec<[&str; 3]> {
     let lines = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| Record"));
-    let row = |line| match str::split(line, " | ").collect::<Vec<_>>()[..] {
-        [record, _, here, proof] => [record.trim_start_matches("| "), here, proof.trim_end_matches(" |")],
-        _ => panic!("not four columns: {line}"),
-    };
     lines.map(row).collect()
+}
+
+fn row(line: &str) -> [&str; 3] {
+    let columns: Vec<&str> = line.split(" | ").collect();
+    let [record, _, here, proof] = columns[..] else { panic!("not four columns: {line}") };
+    [record.trim_start_matches("| "), here, proof.trim_end_matches(" |")]
 }
 
 /// The verdict on one proof, or `None` where it is a test or a source file.

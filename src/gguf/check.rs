@@ -2,7 +2,7 @@
 
 use super::slot::{NameWords, NameWordsRef, Slot};
 use crate::error::{Error, ErrorKind};
-use crate::unique::{Insert, Table, Words, hash, heap_sort};
+use crate::unique::{Insert, Keyed, Table, Words, hash, heap_sort};
 use crate::{Span, num};
 
 /// How keys or names are looked up afterwards.
@@ -10,7 +10,9 @@ use crate::{Span, num};
 pub(super) enum Lookup {
     /// The slots' words are a hash table.
     Hashed(Table),
-    /// The slots' words are indices that ascend by key (a file made to break the hash table).
+    /// The slots' words are a table of the other hash (a file made to break the quick one).
+    Keyed(Table, Keyed),
+    /// The slots' words are indices that ascend by key (a file made to break both).
     Sorted,
 }
 
@@ -21,10 +23,29 @@ pub(super) fn name<'a>(head: &'a [u8], slot: &Slot) -> &'a [u8] {
     head.get(start..start.saturating_add(num::widen32(slot.len))).unwrap_or_default()
 }
 
+/// Why a table of names was not filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// The name at this place stands in an earlier slot too.
+    Duplicate(u32),
+    /// The names collide more than chance allows.
+    Exhausted,
+}
+
 /// Proves that no two slots have the same key or name, and leaves them ready for looking up.
 ///
 /// The error is of `kind` and points at the first that stood before.
 pub(super) fn unique(head: &[u8], slots: &mut [Slot], kind: ErrorKind) -> Result<Lookup, Error> {
+    match fill(head, slots, hash) {
+        Ok(table) => Ok(Lookup::Hashed(table)),
+        Err(Stop::Duplicate(at)) => Err(Error::new(kind, u64::from(at))),
+        Err(Stop::Exhausted) => collided(head, slots, kind),
+    }
+}
+
+/// Puts every slot in a table over the slots' own words, which are all zero, in the file's order.
+#[inline]
+fn fill(head: &[u8], slots: &mut [Slot], hash: impl Fn(&[u8]) -> u64) -> Result<Table, Stop> {
     let count = u32::try_from(slots.len()).unwrap_or(u32::MAX);
     let mut table = Table::new(count.saturating_mul(2), count, count);
     let mut words = NameWords(slots);
@@ -36,11 +57,27 @@ pub(super) fn unique(head: &[u8], slots: &mut [Slot], kind: ErrorKind) -> Result
         });
         match outcome {
             Insert::New => {}
-            Insert::Duplicate => return Err(Error::new(kind, u64::from(slot.at))),
-            Insert::Exhausted => return sort(head, words, kind),
+            Insert::Duplicate => return Err(Stop::Duplicate(slot.at)),
+            Insert::Exhausted => return Err(Stop::Exhausted),
         }
     }
-    Ok(Lookup::Hashed(table))
+    Ok(table)
+}
+
+/// Goes on where the quick hash collides: with one that depends on everything up to the last slot, then by sorting.
+#[cold]
+fn collided(head: &[u8], slots: &mut [Slot], kind: ErrorKind) -> Result<Lookup, Error> {
+    let end = slots.last().map_or(0, |slot| num::widen32(slot.end));
+    let keyed = Keyed::by(head.get(..end).unwrap_or(head));
+    let mut words = NameWords(slots);
+    for index in 0..words.0.len().saturating_mul(2) {
+        words.set_word(index, 0);
+    }
+    match fill(head, slots, |key| keyed.hash_bytes(key)) {
+        Ok(table) => Ok(Lookup::Keyed(table, keyed)),
+        Err(Stop::Duplicate(at)) => Err(Error::new(kind, u64::from(at))),
+        Err(Stop::Exhausted) => sort(head, NameWords(slots), kind),
+    }
 }
 
 /// The slow and sure way: sorts the slots' indices by key, equal keys by place.
@@ -69,13 +106,15 @@ fn sort(head: &[u8], mut words: NameWords<'_>, kind: ErrorKind) -> Result<Lookup
 #[inline]
 pub(super) fn find(head: &[u8], slots: &[Slot], lookup: Lookup, wanted: &[u8]) -> Option<usize> {
     let words = NameWordsRef(slots);
+    let in_table = |table: Table, hash: u64| {
+        let found = table.find(&words, hash, |words, id| {
+            words.0.get(num::widen32(id)).is_some_and(|slot| name(head, slot) == wanted)
+        });
+        found.map(num::widen32)
+    };
     match lookup {
-        Lookup::Hashed(table) => {
-            let found = table.find(&words, hash(wanted), |words, id| {
-                words.0.get(num::widen32(id)).is_some_and(|slot| name(head, slot) == wanted)
-            });
-            found.map(num::widen32)
-        }
+        Lookup::Hashed(table) => in_table(table, hash(wanted)),
+        Lookup::Keyed(table, keyed) => in_table(table, keyed.hash_bytes(wanted)),
         Lookup::Sorted => {
             let (mut low, mut high) = (0, slots.len());
             while low < high {
@@ -146,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_equal_hashes_is_sorted() {
+    fn a_flood_of_equal_hashes_is_hashed_otherwise() {
         // Two words a key, the second chosen so that the state behind it is the same for all.
         let after_first = |word: u64| {
             let product = (word ^ 0x9E37_79B9_7F4A_7C15).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -157,7 +196,7 @@ mod tests {
         let mut slots: Vec<Slot> = fresh().collect();
         assert_eq!(hash(&head[..16]), hash(&head[16..32]));
         let lookup = unique(&head, &mut slots, ErrorKind::GgKeyDup).unwrap();
-        assert!(matches!(lookup, Lookup::Sorted));
+        assert!(matches!(lookup, Lookup::Keyed(..)));
         assert!((0..2000).all(|id| find(&head, &slots, lookup, name(&head, &slots[id])) == Some(id)));
         // The key at 32 once more, at the end.
         let mut slots: Vec<Slot> = fresh().chain([Slot::new(32, 16, 0)]).collect();

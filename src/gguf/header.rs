@@ -102,7 +102,8 @@ impl<'a> Header<'a> {
 
     /// Judges a file of `file_len` bytes from its first bytes.
     ///
-    /// Allocates less than three times the bytes of the header, and only for entries that were read.
+    /// Holds less than three times the bytes of the header, and only for entries that were read; where a block cannot grow
+    /// in place, the one before it, half as large, is there until it was copied.
     ///
     /// # Errors
     ///

@@ -77,7 +77,7 @@ impl Store for alloc::vec::Vec<Slot> {
     /// Grows only by entries that were read, never by a count that a file claims.
     #[inline]
     fn push(&mut self, slot: Slot) -> bool {
-        // Doubling from four, so that all slots together stay under three times the header's bytes.
+        // Doubling from four, so that the slots' block stays under three times the header's bytes.
         const { assert!(size_of::<Slot>() * 2 <= LEAST * 3) };
         if self.len() == self.capacity() && self.try_reserve(1).is_err() {
             return false;

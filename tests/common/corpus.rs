@@ -277,12 +277,8 @@ fn gguf_header(bytes: &[u8], terms: &Terms) -> Result<(), Error> {
         match gguf::Header::open_in(&bytes[..have], len, &mut slots, &terms.limits) {
             Ok(header) => {
                 header.check_padding(bytes)?;
-                let arrays = header.pairs().filter_map(|pair| pair.value().array().ok());
-                return if terms.array_text {
-                    arrays.into_iter().try_for_each(|array| array.check_utf8())
-                } else {
-                    Ok(())
-                };
+                let mut arrays = header.pairs().filter_map(|pair| pair.value().array().ok());
+                return if terms.array_text { arrays.try_for_each(|array| array.check_utf8()) } else { Ok(()) };
             }
             Err(error) => {
                 let Some(needs) = error.needs() else { return Err(error) };

@@ -4,6 +4,7 @@
 pub(crate) mod corpus;
 pub(crate) mod gguf;
 pub(crate) mod hostile;
+pub(crate) mod hostile_gguf;
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,8 @@
 //! One module a target: `check` panics where a promise is broken; `seed` makes a target's input from a file.
 
 pub mod any_bytes;
+pub mod gguf_generated;
+pub mod gguf_lies;
 pub mod gguf_raw;
 pub mod index_raw;
 pub mod json_serde;
@@ -37,6 +39,8 @@ macro_rules! targets {
 
 targets! {
     any_bytes,
+    gguf_generated,
+    gguf_lies,
     gguf_raw,
     index_raw,
     json_serde,

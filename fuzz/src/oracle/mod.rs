@@ -3,6 +3,7 @@
 pub mod any_bytes;
 pub mod gguf_generated;
 pub mod gguf_lies;
+pub mod gguf_naive;
 pub mod gguf_raw;
 pub mod index_raw;
 pub mod json_serde;
@@ -16,6 +17,7 @@ pub mod st_lies;
 pub mod st_raw;
 pub mod st_reference;
 pub mod truncation;
+pub mod typed;
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +43,7 @@ targets! {
     any_bytes,
     gguf_generated,
     gguf_lies,
+    gguf_naive,
     gguf_raw,
     index_raw,
     json_serde,
@@ -51,4 +54,5 @@ targets! {
     st_raw,
     st_reference,
     truncation,
+    typed,
 }

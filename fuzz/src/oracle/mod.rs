@@ -12,12 +12,14 @@ pub mod limits;
 pub mod promises;
 pub mod promises_gguf;
 pub mod promises_index;
+pub mod slices;
 pub mod st_generated;
 pub mod st_lies;
 pub mod st_raw;
 pub mod st_reference;
 pub mod truncation;
 pub mod typed;
+pub mod writer;
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
@@ -49,10 +51,12 @@ targets! {
     json_serde,
     lent_vs_owned,
     limits,
+    slices,
     st_generated,
     st_lies,
     st_raw,
     st_reference,
     truncation,
     typed,
+    writer,
 }

@@ -70,7 +70,8 @@ impl<'a> Shape<'a> {
     ///
     /// For a shape that came from a proved tensor it always fits.
     pub fn elements(&self) -> Option<u64> {
-        num::product(self.iter())
+        // A file may have its dimensions the other way round: a zero that comes last here may have come first there.
+        num::product(self.iter()).or_else(|| self.iter().any(|dim| dim == 0).then_some(0))
     }
 
     /// The dimensions as a `Vec`.
@@ -204,5 +205,6 @@ mod tests {
         assert_eq!((few.to_string().as_str(), few.elements()), ("[3, 2]", Some(6)));
         assert_eq!(Shape::from(&[3, 2][..]), few);
         assert_eq!(Shape::from(&[7; 9][..]).rank(), 9);
+        assert_eq!(Shape::few([1 << 62, 4, 0, 0], 3).elements(), Some(0));
     }
 }

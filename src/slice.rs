@@ -26,7 +26,7 @@
 mod runs;
 
 use core::fmt;
-use core::iter::repeat;
+use core::iter::{repeat, successors};
 use core::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 pub use runs::Runs;
@@ -209,7 +209,9 @@ fn cuts<'a>(
     axes: &'a [Axis],
 ) -> impl Iterator<Item = Result<(u64, Cut), SliceError>> + Clone + 'a {
     let axes = axes.iter().copied().chain(repeat(Axis::Full));
-    (0..).zip(dims).zip(axes).map(|((index, dim), axis)| Ok((dim, axis.cut(index, dim)?)))
+    // A range without an end counts with a panic where overflow is checked.
+    let numbers = successors(Some(0_u64), |number| number.checked_add(1));
+    numbers.zip(dims).zip(axes).map(|((index, dim), axis)| Ok((dim, axis.cut(index, dim)?)))
 }
 
 impl<'a> TensorView<'a> {

@@ -371,8 +371,8 @@ impl<'a> TensorView<'a> {
     pub fn as_bool(&self) -> Result<&'a [bool], CastError> {
         self.expect(Dtype::BOOL)?;
         bytemuck::checked::try_cast_slice(self.bytes()).map_err(|_| {
-            let wrong = self.bytes().iter().copied().enumerate().find(|(_, byte)| *byte > 1);
-            let (index, byte) = wrong.unwrap_or_default();
+            let index = self.bytes().iter().position(|byte| *byte > 1).unwrap_or(0);
+            let byte = self.bytes().get(index).copied().unwrap_or(0);
             CastError::NotBool { index: num::widen(index), byte }
         })
     }

@@ -74,8 +74,10 @@ fn every_path_of_the_corpus_that_is_named_exists() {
 #[test]
 fn every_guess_and_every_note_has_its_row() {
     let book = book();
-    let rows: Vec<&str> =
-        book.lines().filter(|line| ["| FT-", "| ST-", "| GG-NOTE"].iter().any(|start| line.starts_with(start))).collect();
+    let rows: Vec<&str> = book
+        .lines()
+        .filter(|line| ["| FT-", "| ST-", "| GG-NOTE"].iter().any(|start| line.starts_with(start)))
+        .collect();
     let guesses =
         Guess::ALL.iter().map(|guess| format!("| {} | {} | {} |", guess.code(), guess.what(), guess.advice()));
     #[cfg(feature = "alloc")]

@@ -6,6 +6,7 @@
 pub mod corpus;
 pub mod r#gen;
 pub mod heap;
+pub mod naive_gguf;
 pub mod oracle;
 pub mod sink;
 pub mod smoke;

@@ -7,7 +7,7 @@ use super::source::Source;
 use crate::error::{Error, ErrorKind};
 use crate::json::lex::plain_len;
 use crate::json::text::{Decode, check_escape};
-use crate::unique::{Insert, Table};
+use crate::unique::{Insert, Items, Table, heap_sort};
 use crate::{Limits, Name, num};
 
 /// The first character of a JSON string's inside as what it says, and what follows it. `None` at its closing quote.
@@ -75,6 +75,28 @@ pub(super) fn compare(mut a: &[u8], mut b: &[u8]) -> Ordering {
     }
 }
 
+impl Items for [IndexSlot] {
+    type Item = IndexSlot;
+
+    #[inline]
+    fn item(&self, index: usize) -> IndexSlot {
+        self.get(index).copied().unwrap_or(IndexSlot::EMPTY)
+    }
+
+    #[inline]
+    fn set_item(&mut self, index: usize, item: IndexSlot) {
+        if let Some(slot) = self.get_mut(index) {
+            *slot = item;
+        }
+    }
+}
+
+/// Sorts whole slots, with no path to a panic.
+fn sort(slots: &mut [IndexSlot], order: impl Fn(&IndexSlot, &IndexSlot) -> Ordering) {
+    let count = slots.len();
+    heap_sort(slots, count, |_, a, b| order(&a, &b).is_lt());
+}
+
 /// Puts the slots into both orders and counts the shards; refuses equal names, at the first in the file's order that
 /// stood before.
 ///
@@ -87,7 +109,7 @@ pub(super) fn arrange(
 ) -> Result<usize, Error> {
     if !ascending {
         let order = |a: &IndexSlot, b: &IndexSlot| compare(source.name_text(*a), source.name_text(*b));
-        slots.sort_unstable_by(|a, b| order(a, b).then(a.name_at.cmp(&b.name_at)));
+        sort(slots, |a, b| order(a, b).then(a.name_at.cmp(&b.name_at)));
         let pairs = slots.iter().zip(slots.iter().skip(1));
         let second = pairs.filter(|(a, b)| order(a, b).is_eq()).map(|(_, b)| b.name_at).min();
         if let Some(at) = second {
@@ -108,37 +130,32 @@ pub(super) fn arrange(
 const FEW: usize = 256;
 /// Words of the table that finds a shard's number.
 const FEW_WORDS: u32 = 512;
-/// A slot's number takes the bits below, its shard's rank the eight above.
-const RANK_SHIFT: u32 = 24;
 
-/// Sorts the slots' numbers by shard in linear time and a sort of integers, where there are few shards. `None` where
-/// there are many, with the numbers left anyhow.
+/// Sorts the slots' numbers by shard in linear time, where there are few shards. `None` where there are many, with the
+/// numbers left anyhow.
 fn few_shards(source: Source<'_>, slots: &mut [IndexSlot]) -> Option<usize> {
-    if slots.len() >= 1 << RANK_SHIFT {
-        return None;
-    }
     let mut firsts = [IndexSlot::EMPTY; FEW];
     let count = number_shards(source, slots, &mut firsts)?;
     let firsts = firsts.get_mut(..count)?;
-    firsts.sort_unstable_by(|a, b| compare(source.shard_text(*a), source.shard_text(*b)));
-    let mut ranks = [0_u32; FEW];
-    for (rank, first) in (0_u32..).zip(firsts.iter()) {
-        *ranks.get_mut(num::widen32(first.by_shard))? = rank;
+    sort(firsts, |a, b| compare(source.shard_text(*a), source.shard_text(*b)));
+    let mut places = [0_u32; FEW];
+    for slot in slots.iter() {
+        let size = places.get_mut(num::widen32(slot.by_shard))?;
+        *size = size.saturating_add(1);
     }
-    for (number, slot) in (0_u32..).zip(slots.iter_mut()) {
-        let rank = ranks.get(num::widen32(slot.by_shard)).copied().unwrap_or(0);
-        slot.by_shard = (rank << RANK_SHIFT) | number;
-    }
-    let sorted = slots.is_sorted_by_key(|slot| slot.by_shard);
-    if !sorted {
-        slots.sort_unstable_by_key(|slot| slot.by_shard);
+    // How many there are of each shard becomes where the first of it goes.
+    let mut next = 0_u32;
+    for first in firsts.iter() {
+        let place = places.get_mut(num::widen32(first.by_shard))?;
+        let size = core::mem::replace(place, next);
+        next = next.saturating_add(size);
     }
     for slot in slots.iter_mut() {
-        slot.by_shard &= (1 << RANK_SHIFT) - 1;
+        let place = places.get_mut(num::widen32(slot.by_shard))?;
+        slot.by_shard = *place;
+        *place = place.saturating_add(1);
     }
-    if !sorted {
-        names_back(slots);
-    }
+    invert(slots);
     Some(count)
 }
 
@@ -182,7 +199,7 @@ fn many_shards(source: Source<'_>, slots: &mut [IndexSlot]) {
     }
     let order = |a: &IndexSlot, b: &IndexSlot| compare(source.shard_text(*a), source.shard_text(*b));
     if !slots.is_sorted_by(|a, b| order(a, b).is_le()) {
-        slots.sort_unstable_by(|a, b| order(a, b).then(a.by_shard.cmp(&b.by_shard)));
+        sort(slots, |a, b| order(a, b).then(a.by_shard.cmp(&b.by_shard)));
         names_back(slots);
     }
 }
@@ -209,6 +226,23 @@ fn count_shards(source: Source<'_>, slots: &[IndexSlot], limits: &Limits) -> Res
 
 /// Marks a number as done with. An index has fewer than 2^30 tensors, so the bit is free.
 const DONE: u32 = 1 << 31;
+
+/// Turns where each slot goes into which slot is there, cycle by cycle.
+fn invert(slots: &mut [IndexSlot]) {
+    for start in 0..slots.len() {
+        let mut from = start;
+        let mut at = slots.get(start).map_or(0, |slot| num::widen32(slot.by_shard));
+        // A cycle that was turned before has the mark on each of its numbers, and leads nowhere.
+        while let Some(slot) = slots.get_mut(at).filter(|slot| slot.by_shard & DONE == 0) {
+            let next = num::widen32(slot.by_shard);
+            slot.by_shard = num::narrow32(from).unwrap_or(0) | DONE;
+            (from, at) = (at, next);
+        }
+    }
+    for slot in slots {
+        slot.by_shard &= !DONE;
+    }
+}
 
 /// Puts each slot's name into the slot that its number says and leaves the numbers where they are, cycle by cycle.
 fn names_back(slots: &mut [IndexSlot]) {
@@ -287,6 +321,17 @@ mod tests {
                 let small = |value: usize| u32::try_from(value).unwrap();
                 let mut slots: Vec<IndexSlot> =
                     order.iter().map(|p| IndexSlot { name_at: 100 + small(*p), by_shard: small(*p) }).collect();
+                let mut inverse = slots.clone();
+                invert(&mut inverse);
+                let small_at = |at: &u32| num::widen32(*at);
+                assert!(
+                    inverse
+                        .iter()
+                        .map(|slot| &slot.by_shard)
+                        .enumerate()
+                        .all(|(at, from)| order[small_at(from)] == at)
+                );
+                assert!(inverse.iter().zip(&slots).all(|(a, b)| a.name_at == b.name_at));
                 names_back(&mut slots);
                 assert!(slots.iter().enumerate().all(|(at, slot)| slot.name_at == 100 + small(at)));
                 assert!(slots.iter().zip(&order).all(|(slot, p)| slot.by_shard == small(*p)));

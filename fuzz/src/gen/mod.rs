@@ -1,5 +1,7 @@
 //! Builds files from an engine's bytes: always valid ones, and valid ones with one known fault.
 
+pub mod gguf;
+pub mod gguf_lies;
 pub mod lies;
 mod lies_json;
 mod lies_layout;

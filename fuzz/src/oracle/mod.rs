@@ -1,6 +1,9 @@
 //! One module a target: `check` panics where a promise is broken; `seed` makes a target's input from a file.
 
 pub mod any_bytes;
+pub mod gguf_generated;
+pub mod gguf_lies;
+pub mod gguf_naive;
 pub mod gguf_raw;
 pub mod index_raw;
 pub mod json_serde;
@@ -9,11 +12,14 @@ pub mod limits;
 pub mod promises;
 pub mod promises_gguf;
 pub mod promises_index;
+pub mod slices;
 pub mod st_generated;
 pub mod st_lies;
 pub mod st_raw;
 pub mod st_reference;
 pub mod truncation;
+pub mod typed;
+pub mod writer;
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
@@ -37,14 +43,20 @@ macro_rules! targets {
 
 targets! {
     any_bytes,
+    gguf_generated,
+    gguf_lies,
+    gguf_naive,
     gguf_raw,
     index_raw,
     json_serde,
     lent_vs_owned,
     limits,
+    slices,
     st_generated,
     st_lies,
     st_raw,
     st_reference,
     truncation,
+    typed,
+    writer,
 }

@@ -1,0 +1,3 @@
+//! Valid GGUF files with one known fault.
+#![cfg_attr(fuzzing, no_main)]
+tensorgate_fuzz::target!(gguf_lies);

@@ -1,0 +1,3 @@
+//! Sub-tensors against nested loops.
+#![cfg_attr(fuzzing, no_main)]
+tensorgate_fuzz::target!(slices);

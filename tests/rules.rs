@@ -60,6 +60,14 @@ fn every_section_has_all_its_parts() {
 }
 
 #[test]
+fn every_fault_of_a_split_model_has_its_row() {
+    let book = book();
+    for kind in tensorgate::gguf::SplitErrorKind::ALL {
+        assert!(book.contains(&format!("| {} | {} |", kind.code(), kind.what())), "{}", kind.code());
+    }
+}
+
+#[test]
 fn every_path_of_the_corpus_that_is_named_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let book = book();

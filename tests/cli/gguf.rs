@@ -150,6 +150,61 @@ fn a_huge_sparse_file_of_padding_is_not_read_whole() {
 }
 
 #[test]
+fn rules_are_relaxed_one_by_one_and_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let nested = [&string(b"k")[..], &9_u32.to_le_bytes(), &9_u32.to_le_bytes(), &0_u64.to_le_bytes()].concat();
+    let latin = [&string(b"k")[..], &8_u32.to_le_bytes(), &string(b"caf\xe9")].concat();
+    let one = |name: &str, kind| gguf(&[], &[info(name, &[8], kind, 0)], &[0; 32]);
+    for (rule, code, note, file) in [
+        ("long-names", "GG-LIMIT-NAME", "GG-NOTE-NAME-LONG", one(&"n".repeat(80), 0)),
+        ("nested-arrays", "GG-ARRAY-NESTED", "GG-NOTE-ARRAY-NESTED", gguf(&[nested], &[], b"")),
+        ("invalid-utf8", "GG-STRING-UTF8", "GG-NOTE-STRING-UTF8", gguf(&[latin], &[], b"")),
+        ("unknown-types", "GG-TYPE-UNKNOWN", "GG-NOTE-TYPE-UNKNOWN", one("t", 137)),
+        ("trailing", "GG-DATA-TRAILING", "GG-NOTE-TRAILING", gguf(&[], &[info("t", &[8], 0, 0)], &[0; 99])),
+    ] {
+        fs::write(folder.path().join("x.gguf"), file).unwrap();
+        let strict = run(folder.path(), &["check", "x.gguf", "--format=jsonl"]);
+        assert_eq!((strict.code, &strict.lines()[0]["code"]), (1, &Value::from(code)), "{rule}");
+        let relaxed = run(folder.path(), &["check", "x.gguf", "--allow", rule]);
+        assert_eq!(relaxed.code, 0, "{rule}: {}", relaxed.out);
+        assert!(relaxed.out.contains(&format!("    warning {note} at byte ")), "{rule}: {}", relaxed.out);
+    }
+}
+
+/// One shard of a model that is split in two, with one tensor.
+fn split_shard(number: u16, tensor: &str, architecture: &str) -> Vec<u8> {
+    let u16 =
+        |key: &str, value: u16| [&string(key.as_bytes())[..], &2_u32.to_le_bytes(), &value.to_le_bytes()].concat();
+    let total = [&string(b"split.tensors.count")[..], &5_u32.to_le_bytes(), &2_i32.to_le_bytes()].concat();
+    let pairs = [text("general.architecture", architecture), u16("split.no", number), u16("split.count", 2), total];
+    gguf(&pairs, &[info(tensor, &[8], 0, 0)], &[0; 32])
+}
+
+#[test]
+fn the_shards_of_a_split_model_are_held_against_one_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = ("m-00001-of-00002.gguf", "m-00002-of-00002.gguf");
+    let verdict = |file: Option<Vec<u8>>| {
+        fs::write(folder.path().join(first), split_shard(0, "a", "llama")).unwrap();
+        match file {
+            Some(bytes) => fs::write(folder.path().join(second), bytes).unwrap(),
+            None => drop(fs::remove_file(folder.path().join(second))),
+        }
+        let line = run(folder.path(), &["check", first, "--format=jsonl"]).lines()[0].clone();
+        let found = line["findings"].as_array().unwrap().iter().any(|note| note["code"] == "GG-SPLIT-MISSING");
+        (line["verdict"].as_str().unwrap().to_owned(), line["code"].as_str().unwrap_or("").to_owned(), found)
+    };
+    let rejected = |code: &str| ("rejected".to_owned(), code.to_owned(), false);
+    assert_eq!(verdict(Some(split_shard(1, "b", "llama"))), ("accepted".to_owned(), String::new(), false));
+    assert_eq!(verdict(None), ("accepted".to_owned(), String::new(), true));
+    assert_eq!(verdict(Some(split_shard(1, "a", "llama"))), rejected("GG-SPLIT-NAME-DUP"));
+    assert_eq!(verdict(Some(split_shard(0, "b", "llama"))), rejected("GG-SPLIT-NUMBER"));
+    assert_eq!(verdict(Some(split_shard(1, "b", "gpt2"))), rejected("GG-SPLIT-ARCHITECTURE"));
+    assert_eq!(verdict(Some(model())), rejected("GG-SPLIT-KEY-MISSING"));
+    assert_eq!(verdict(Some(b"GGUF".to_vec())), rejected("GG-SPLIT-SHARD-REJECTED"));
+}
+
+#[test]
 fn people_see_the_model() {
     let shown = pipe(&model(), &["inspect", "-"]);
     let lines: Vec<&str> = shown.out.lines().collect();

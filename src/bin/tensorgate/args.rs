@@ -115,14 +115,49 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "BYTES", default_value_t = Head::STREAM_LIMIT)]
     max_stream: u64,
 
-    /// Accept white space before a header's "{", and warn of it.
+    /// Accept white space before a header's "{", and warn of it; the same as --allow leading-space.
     #[arg(long)]
     allow_leading_space: bool,
+
+    /// Relax a rule, and warn where that was used; may be given several times, or with commas.
+    #[arg(long, value_enum, value_name = "RULE", value_delimiter = ',')]
+    allow: Vec<Allowed>,
+}
+
+/// A rule that can be relaxed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Allowed {
+    /// White space before a safetensors header's "{".
+    LeadingSpace,
+    /// GGUF tensor names of up to 1,023 bytes instead of 63.
+    LongNames,
+    /// Arrays of arrays in GGUF metadata, up to 8 levels.
+    NestedArrays,
+    /// GGUF string values that are not valid UTF-8.
+    InvalidUtf8,
+    /// GGUF tensor types of forks or newer formats: listed, never sized.
+    UnknownTypes,
+    /// Bytes behind the last tensor of a GGUF file.
+    Trailing,
+}
+
+impl Allowed {
+    const fn relax(self, limits: Limits) -> Limits {
+        match self {
+            Self::LeadingSpace => limits.with_leading_space(true),
+            Self::LongNames => limits.with_gguf_name_len(1_023),
+            Self::NestedArrays => limits.with_gguf_nested_arrays(8),
+            Self::InvalidUtf8 => limits.with_gguf_invalid_utf8(true),
+            Self::UnknownTypes => limits.with_gguf_unknown_types(true),
+            Self::Trailing => limits.with_gguf_trailing(true),
+        }
+    }
 }
 
 impl Reading {
     pub(crate) fn options(&self) -> Options {
         let limits = Limits::DEFAULT.with_header_len(self.max_header).with_leading_space(self.allow_leading_space);
+        let limits = self.allow.iter().fold(limits, |limits, rule| rule.relax(limits));
         Options { limits, stream_limit: self.max_stream }
     }
 }

@@ -4,6 +4,7 @@ mod beside;
 mod gguf;
 mod index;
 mod safetensors;
+mod split;
 mod stranger;
 
 use std::path::Path;
@@ -55,7 +56,11 @@ fn read(source: &Source, options: &Options, look: Look<'_>) -> Result<Report, Re
     let mut head = opened.with_stream_limit(options.stream_limit);
     let path = source.path();
     match format(&mut head, path, options)? {
-        Format::Gguf => gguf::judge(path, &mut head, options, look),
+        Format::Gguf => {
+            let report = gguf::judge(path, &mut head, options, look)?;
+            let alone = matches!(source, Source::Stdin);
+            Ok(if alone { report } else { split::hold(report, path, &head, options) })
+        }
         Format::Index => {
             let folder = match source {
                 Source::Named(path) | Source::Found(path) => path.parent(),

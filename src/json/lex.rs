@@ -224,8 +224,14 @@ fn last_integer(text: &[u8]) -> Option<(u64, &[u8])> {
 
 /// A plain integer of at most 15 digits at the start of `text`, and what follows it; `None` for anything else, which
 /// the careful reading then judges. What may follow is the caller's to say.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "measured: a tenth of the whole parse, called four times a tensor")]
+#[cfg_attr(feature = "std", inline(always))]
+#[cfg_attr(
+    feature = "std",
+    expect(
+        clippy::inline_always,
+        reason = "measured: a tenth of the whole parse, called four times a tensor; flash counts more without std"
+    )
+)]
 pub(crate) fn short_integer(text: &[u8]) -> Option<(u64, &[u8])> {
     let Some(chunk) = text.first_chunk::<8>() else { return last_integer(text) };
     let (digits, stop) = nibbles(*chunk);

@@ -206,6 +206,8 @@ pub(super) struct Metadata {
 
 /// Up to this many keys are told apart in words on the stack.
 const STACK_KEYS: u32 = 64;
+/// As many slots as the words for so many keys take: 64 * 6 / 5 + 2 words, nine a slot.
+const STACK_SLOTS: usize = 9;
 
 /// How many slots of scratch the proof that metadata keys are unique takes.
 pub(super) fn metadata_scratch(metadata: Metadata) -> usize {
@@ -215,16 +217,13 @@ pub(super) fn metadata_scratch(metadata: Metadata) -> usize {
 /// Proves that no two metadata keys are equal; `scratch` has [`metadata_scratch`] slots.
 pub(super) fn unique_keys(text: Text<'_>, metadata: Metadata, scratch: &mut [Slot]) -> Result<(), Error> {
     let Some(object) = metadata.object.filter(|_| !metadata.ascending) else { return Ok(()) };
-    if metadata.keys <= STACK_KEYS {
-        let mut words = [0_u32; 96];
-        keys_in(text, object, metadata.keys, &mut words[..], 96)
-    } else {
-        let capacity = u32::try_from(scratch_words(metadata.keys)).unwrap_or(u32::MAX);
-        scratch.fill(Slot::EMPTY);
-        let mut words = ScratchWords(scratch);
-        clear(&mut words, capacity);
-        keys_in(text, object, metadata.keys, &mut words, capacity)
-    }
+    let capacity = u32::try_from(scratch_words(metadata.keys)).unwrap_or(u32::MAX);
+    // A few keys take slots on the stack, so that the code for their words is there once.
+    let mut few = [Slot::EMPTY; STACK_SLOTS];
+    let slots = if metadata.keys <= STACK_KEYS { &mut few[..] } else { scratch };
+    let mut words = ScratchWords(slots);
+    clear(&mut words, capacity);
+    keys_in(text, object, metadata.keys, &mut words, capacity)
 }
 
 fn clear_names(slots: &mut [Slot]) {
@@ -258,11 +257,11 @@ fn each_key<'a>(
     Ok(())
 }
 
-fn keys_in<W: Words + ?Sized>(
+fn keys_in(
     text: Text<'_>,
     object: u32,
     keys: u32,
-    words: &mut W,
+    words: &mut ScratchWords<'_>,
     capacity: u32,
 ) -> Result<(), Error> {
     let most = u32::try_from(text.json.len()).unwrap_or(u32::MAX);
@@ -283,10 +282,10 @@ fn keys_in<W: Words + ?Sized>(
 const AHEAD: usize = 16;
 
 /// Puts every key in the table, in the file's order; false where they collide more than chance allows.
-fn fill_keys<W: Words + ?Sized>(
+fn fill_keys(
     text: Text<'_>,
     object: u32,
-    words: &mut W,
+    words: &mut ScratchWords<'_>,
     mut table: Table,
     hash: impl Fn(Name<'_>) -> u64,
 ) -> Result<bool, Error> {
@@ -308,9 +307,9 @@ fn fill_keys<W: Words + ?Sized>(
     Ok(filled && put_keys(text, words, &mut table, rest)?)
 }
 
-fn put_keys<W: Words + ?Sized>(
+fn put_keys(
     text: Text<'_>,
-    words: &mut W,
+    words: &mut ScratchWords<'_>,
     table: &mut Table,
     keys: &[(Name<'_>, u32, u64)],
 ) -> Result<bool, Error> {
@@ -329,7 +328,7 @@ fn put_keys<W: Words + ?Sized>(
 
 /// The slow and sure way for metadata keys.
 #[cold]
-fn sort_keys<W: Words + ?Sized>(text: Text<'_>, object: u32, words: &mut W, keys: u32) -> Result<(), Error> {
+fn sort_keys(text: Text<'_>, object: u32, words: &mut ScratchWords<'_>, keys: u32) -> Result<(), Error> {
     let mut count = 0_usize;
     each_key(text, object, |_, position| {
         words.set_word(count, position);
@@ -363,6 +362,11 @@ mod tests {
         (json, slots)
     }
 
+    #[test]
+    fn the_slots_on_the_stack_are_enough() {
+        assert_eq!(scratch_slots(STACK_KEYS), STACK_SLOTS);
+    }
+
     /// No file is known to get as far as the sort, so that it is tried here alone.
     #[test]
     fn the_sort_finds_what_the_tables_find() {
@@ -374,7 +378,7 @@ mod tests {
         }
         assert_eq!(find(text, &slots, &lookup, Name::plain("d")), None);
         let count = u32::try_from(slots.len()).unwrap();
-        assert_eq!(sort_keys(text, 0, &mut [0_u32; 8][..], count), Ok(()));
+        assert_eq!(sort_keys(text, 0, &mut ScratchWords(&mut [Slot::EMPTY; 1]), count), Ok(()));
     }
 
     #[test]
@@ -396,6 +400,6 @@ mod tests {
         let metadata = Metadata { object: Some(0), keys: 6, ascending: false };
         let found = unique_keys(text, metadata, &mut []).unwrap_err();
         assert_eq!((found.kind(), found.at()), (ErrorKind::StDupMetadataKey, want));
-        assert_eq!(sort_keys(text, 0, &mut [0_u32; 8][..], 6), Err(found));
+        assert_eq!(sort_keys(text, 0, &mut ScratchWords(&mut [Slot::EMPTY; 1]), 6), Err(found));
     }
 }

@@ -102,6 +102,8 @@ fn nothing_that_once_failed_panics() {
     println!("{count} files replayed");
 }
 
+// Where pointers have 32 bits, the reference refuses dimensions and sizes that it reads elsewhere.
+#[cfg(target_pointer_width = "64")]
 #[test]
 fn what_is_accepted_the_reference_accepts() {
     for row in corpus::rows().iter().filter(|row| row.rejected.is_none() && row.path.ends_with(".safetensors")) {

@@ -241,7 +241,7 @@ fn tensors(opened: &Gguf<'_>, file: &[u8]) {
     let alignment = u64::from(opened.alignment());
     let data_at = opened.data_offset();
     let mut next = data_at;
-    assert_eq!((opened.tensors().len(), opened.header().tensors().len()), (opened.len(), opened.len()));
+    assert_eq!((opened.tensors().count(), opened.header().tensors().len()), (opened.len(), opened.len()));
     assert!(opened.is_empty() || data_at.is_multiple_of(alignment));
     for tensor in opened.tensors() {
         let span = tensor.span();

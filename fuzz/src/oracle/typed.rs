@@ -93,7 +93,7 @@ fn one<T: Element, const N: usize>(
     assert!(copy.iter().map(|element| to(*element)).eq(manual.iter().copied()));
     match view.as_slice::<T>() {
         Ok(slice) => {
-            assert!(is_aligned && cfg!(target_endian = "little") | (N == 1));
+            assert!(is_aligned && (cfg!(target_endian = "little") || N == 1));
             assert!(slice.iter().map(|element| to(*element)).eq(manual.iter().copied()));
             assert!(matches!(copy, Cow::Borrowed(_)));
         }

@@ -215,7 +215,7 @@ pub fn read(file: &[u8]) -> Option<Contents> {
         let value = bytes.value(kind)?;
         if key == "general.alignment" {
             match value {
-                Value::Number(4, bits) if bits.count_ones() == 1 => alignment = u32::try_from(bits).ok()?,
+                Value::Number(4, bits) if bits.is_power_of_two() => alignment = u32::try_from(bits).ok()?,
                 _ => return None,
             }
         }

@@ -392,9 +392,11 @@ fn negative_dim(built: &Built, u: &mut Unstructured<'_>) -> Told {
     Ok(Some((with_number(built, at, dim, 8), ErrorKind::GgDimNegative, at)))
 }
 
+/// The largest signed number of 64 bits.
+const EDGE: u64 = u64::MAX >> 1;
+
 fn shape_overflow(built: &Built, u: &mut Unstructured<'_>) -> Told {
     let Some(index) = tensor(built, u, |_| true)? else { return Ok(None) };
-    const EDGE: u64 = i64::MAX as u64;
     let (dims, axis): (&[u64], u64) = u
         .choose(&[
             (&[1 << 62, 2][..], 1),
@@ -439,7 +441,7 @@ fn size_overflow(built: &Built, u: &mut Unstructured<'_>) -> Told {
     let Some(index) = tensor(built, u, |_| true)? else { return Ok(None) };
     // F32, F64 and Q8_K: 2^64 bytes and more, or what is padded to that.
     let (kind, dims): (u32, &[u64]) =
-        *u.choose(&[(0, &[1 << 62][..]), (0, &[1 << 31, 1 << 31]), (28, &[1 << 61]), (27, &[i64::MAX as u64])])?;
+        *u.choose(&[(0, &[1 << 62][..]), (0, &[1 << 31, 1 << 31]), (28, &[1 << 61]), (27, &[EDGE])])?;
     let built = again(built, |model| {
         model.tensors[index].kind = kind;
         model.tensors[index].dims = dims.to_vec();
@@ -492,18 +494,7 @@ fn over_a_limit(built: &Built, u: &mut Unstructured<'_>) -> Result<Option<Lie>> 
     let told = match u.int_in_range(0..=7)? {
         0 if built.head_len > 24 => {
             let limit = u.int_in_range(0..=built.head_len - 1)?;
-            let at = match limit {
-                0..4 => 0,
-                4..8 => 4,
-                8..24 => limit / 8 * 8,
-                _ => first_past(&built.fields, limit).map_or(0, |field| field.claim),
-            };
-            // An array of strings is asked for its least bytes against the file only.
-            let peek = |field: &&Field| field.past_end == ErrorKind::GgArrayPastEnd && field.len > 0;
-            let at = match first_past(&built.fields, limit).filter(peek) {
-                Some(field) if limit >= 24 => not_peeked(built, field, limit),
-                _ => at,
-            };
+            let at = metadata_cut(built, limit);
             Some((limits.with_metadata_len(limit), ErrorKind::GgMetadataLimit, at))
         }
         1 if pairs > 0 => Some((limits.with_metadata_keys(pairs - 1), ErrorKind::GgPairLimit, 16)),
@@ -552,22 +543,33 @@ fn over_a_limit(built: &Built, u: &mut Unstructured<'_>) -> Result<Option<Lie>> 
     Ok(told.map(|(limits, kind, at)| Lie { name: "over a limit", file: built.file.clone(), limits, kind, at }))
 }
 
-/// The claim of the first field past `limit`, where the least bytes of an array of strings do not count.
-fn not_peeked(built: &Built, first: &Field, limit: u64) -> u64 {
-    let strings = built
+/// The claim of the first field past `limit`. The least bytes of an array of strings are asked of the file only.
+fn metadata_cut(built: &Built, limit: u64) -> u64 {
+    match limit {
+        0..8 => return limit / 4 * 4,
+        8..24 => return limit / 8 * 8,
+        _ => {}
+    }
+    let strings: Vec<u64> = built
         .model
         .pairs
         .iter()
         .zip(&built.pairs)
-        .any(|((_, value), place)| matches!(value, Value::Texts(_)) && place.value + 4 == first.claim);
-    let real = |field: &&Field| field.at + field.len > limit && !(strings && *field == first);
-    built.fields.iter().find(real).map_or(first.claim, |field| field.claim)
+        .filter(|((_, value), _)| matches!(value, Value::Texts(_)))
+        .map(|(_, place)| place.value + 4)
+        .collect();
+    let counts = |field: &&Field| field.past_end != ErrorKind::GgArrayPastEnd || !strings.contains(&field.claim);
+    let past = built.fields.iter().filter(counts).find(|field| field.at + field.len > limit);
+    past.map_or(0, |field| field.claim)
 }
 
 /// A limit below one of these sizes, and where the first that passes it stands.
-fn over(places: impl Iterator<Item = (u64, u64)> + Clone, u: &mut Unstructured<'_>) -> Result<Option<(u64, u64)>> {
+fn over(
+    mut places: impl Iterator<Item = (u64, u64)> + Clone,
+    u: &mut Unstructured<'_>,
+) -> Result<Option<(u64, u64)>> {
     let sizes: Vec<u64> = places.clone().map(|(size, _)| size).filter(|size| *size > 0).collect();
     let Some(choice) = one(u, sizes.len())? else { return Ok(None) };
     let limit = sizes[choice] - 1;
-    Ok(places.clone().find(|(size, _)| *size > limit).map(|(_, at)| (limit, at)))
+    Ok(places.find(|(size, _)| *size > limit).map(|(_, at)| (limit, at)))
 }

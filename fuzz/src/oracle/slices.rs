@@ -51,10 +51,10 @@ impl<'a> Arbitrary<'a> for Input {
                 0 => Axis::Full,
                 1 => Axis::Select(u.int_in_range(0..=dim)?),
                 _ => {
-                    let (start, stop) = (bound(u, dim)?, bound(u, dim)?);
+                    let (start, end) = (bound(u, dim)?, bound(u, dim)?);
                     let step =
                         if u.int_in_range(0..=30)? == 0 { u64::arbitrary(u)? } else { u.int_in_range(1..=3)? };
-                    Axis::Range { start, stop, step }
+                    Axis::Range { start, stop: end, step }
                 }
             });
         }
@@ -109,15 +109,15 @@ pub fn check(data: &[u8]) {
 /// The positions that an axis takes, and whether it stays an axis.
 fn positions(axis: u64, cut: Axis, dim: u64) -> std::result::Result<(Vec<u64>, bool), SliceError> {
     let outside = |asked| SliceError::OutOfRange { axis, asked, dim };
-    let (start, stop, step) = match cut {
+    let (start, until, step) = match cut {
         Axis::Select(index) if index < dim => return Ok((vec![index], false)),
         Axis::Select(index) => return Err(outside(index)),
         Axis::Range { step: 0, .. } => return Err(SliceError::ZeroStep { axis }),
-        Axis::Range { start, stop, step } => (start, stop, step),
+        Axis::Range { start, stop: until, step } => (start, until, step),
         _ => (Bound::Unbounded, Bound::Unbounded, 1),
     };
     let (dim, wide) = (u128::from(dim), u128::from);
-    let end = match stop {
+    let end = match until {
         Bound::Unbounded => dim,
         Bound::Excluded(asked) if wide(asked) > dim => return Err(outside(asked)),
         Bound::Excluded(end) => wide(end),

@@ -56,12 +56,14 @@ fn all(view: &TensorView<'_>) {
     one::<u64, 8>(view, u64::from_le_bytes, u64::to_le_bytes, |le| le.get().to_le_bytes());
     one::<f64, 8>(view, f64::from_le_bytes, f64::to_le_bytes, |le| le.get().to_le_bytes());
     let parts = |bytes: [u8; 8]| {
-        let [a, b, c, d, e, f, g, h] = bytes;
-        [f32::from_le_bytes([a, b, c, d]), f32::from_le_bytes([e, f, g, h])]
+        let halves = bytes.as_chunks::<4>().0;
+        [f32::from_le_bytes(halves[0]), f32::from_le_bytes(halves[1])]
     };
-    let whole = |[real, imaginary]: [f32; 2]| {
-        let ([a, b, c, d], [e, f, g, h]) = (real.to_le_bytes(), imaginary.to_le_bytes());
-        [a, b, c, d, e, f, g, h]
+    let whole = |parts: [f32; 2]| {
+        let mut bytes = [0; 8];
+        let halves = bytes.as_chunks_mut::<4>().0;
+        (halves[0], halves[1]) = (parts[0].to_le_bytes(), parts[1].to_le_bytes());
+        bytes
     };
     one::<[f32; 2], 8>(view, parts, whole, |[real, imaginary]| whole([real.get(), imaginary.get()]));
 }
@@ -163,6 +165,7 @@ const fn float(dtype: Dtype) -> Option<Float> {
 impl Float {
     /// The number of a code, by its definition.
     #[expect(clippy::cast_possible_wrap, reason = "exponents are small")]
+    #[expect(clippy::cast_possible_truncation, reason = "exponents are small")]
     fn value(&self, code: u64) -> f64 {
         let mantissa = code & ((1 << self.mantissa) - 1);
         let exponent = (code >> self.mantissa) & ((1 << self.exponent) - 1);

@@ -34,7 +34,7 @@ impl<'a> Arbitrary<'a> for Input {
                 model.tensors.first().cloned().map(|first| model.tensors.push(first)).is_some()
             }
             (Fault::ReservedName, _) => {
-                model.tensors.first_mut().map(|first| first.name = "__metadata__".to_owned()).is_some()
+                model.tensors.first_mut().map(|first| "__metadata__".clone_into(&mut first.name)).is_some()
             }
             (Fault::KeyTwice, Metadata::Map(pairs)) => {
                 pairs.first().cloned().map(|first| pairs.push(first)).is_some()
@@ -48,7 +48,7 @@ impl<'a> Arbitrary<'a> for Input {
         // The change is taken back.
         match wanted {
             Fault::NameTwice if has_place => drop(model.tensors.pop()),
-            Fault::ReservedName if has_place => model.tensors[0].name = "\u{1}free".to_owned(),
+            Fault::ReservedName if has_place => "\u{1}free".clone_into(&mut model.tensors[0].name),
             Fault::KeyTwice if has_place => {
                 if let Metadata::Map(pairs) = &mut model.metadata {
                     pairs.pop();

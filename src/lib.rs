@@ -42,7 +42,8 @@
 //!
 //! # What strict means
 //!
-//! tensorgate accepts a subset of what the reference readers accept, and everything that their writers write. Where they
+//! tensorgate accepts a subset of what the reference readers accept, and everything that their writers write and they read
+//! back. Where they
 //! disagree with each other (duplicate keys, unknown fields, white space before the header), a file means different things
 //! to different readers: it is refused, with a stable code whose reason stands in the rules book, `docs/rules.md`.
 #![cfg_attr(not(feature = "std"), no_std)]

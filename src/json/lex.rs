@@ -124,7 +124,7 @@ impl<'a> Lexer<'a> {
         let mut first = None;
         while let Some(digit @ b'0'..=b'9') = self.peek() {
             let next = value.checked_mul(10).and_then(|v| v.checked_add(u64::from(digit & 0x0F)));
-            value = next.ok_or(Error::wanting(ErrorKind::JsonRange, start, u64::MAX - 1))?;
+            value = next.ok_or(Error::new(ErrorKind::JsonRange, start))?;
             if first.replace(first.unwrap_or(digit)) == Some(b'0') {
                 return Err(Error::new(ErrorKind::JsonInteger, start));
             }

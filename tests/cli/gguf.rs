@@ -171,6 +171,22 @@ fn rules_are_relaxed_one_by_one_and_warned_of() {
     }
 }
 
+#[test]
+fn a_few_bytes_cannot_claim_all_memory() {
+    // An array of 2^29 strings in a sparse file of 1 TiB: every string is empty, and the array takes 4 GiB.
+    let folder = tempfile::tempdir().unwrap();
+    let head =
+        [&string(b"x")[..], &9_u32.to_le_bytes(), &8_u32.to_le_bytes(), &(1_u64 << 29).to_le_bytes()].concat();
+    let path = folder.path().join("x.gguf");
+    fs::write(&path, gguf(&[head], &[], b"")).unwrap();
+    if fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 40).is_err() {
+        eprintln!("skipped: no sparse file of 1 TiB can be made here");
+        return;
+    }
+    let checked = run(folder.path(), &["check", "x.gguf", "--max-gguf-header", "1000000", "--format=jsonl"]);
+    assert_eq!((checked.code, &checked.lines()[0]["code"]), (1, &Value::from("GG-LIMIT-METADATA")));
+}
+
 /// One shard of a model that is split in two, with one tensor.
 fn split_shard(number: u16, tensor: &str, architecture: &str) -> Vec<u8> {
     let u16 =

@@ -130,7 +130,8 @@ fn no_path_is_followed_out_of_the_folder() {
     fs::create_dir(folder.join("m-1.safetensors")).unwrap();
     write(&folder, INDEX, &[]);
     let checked = run(&folder, &["check", "m.safetensors.index.json"]);
-    assert!(checked.code == 0 && checked.out.contains("IX-SHARD-MISSING"), "{}", checked.out);
+    assert!(checked.code == 1 && checked.out.contains("IX-SHARD-REJECTED"), "{}", checked.out);
+    assert!(checked.out.contains("is there, but is no regular file"), "{}", checked.out);
 }
 
 #[test]

@@ -111,6 +111,10 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "BYTES", default_value_t = Limits::DEFAULT.header_len())]
     max_header: u64,
 
+    /// The longest part of a GGUF file in front of its tensors, in bytes; so much memory may be used.
+    #[arg(long, value_name = "BYTES", default_value_t = 256 * 1024 * 1024)]
+    max_gguf_header: u64,
+
     /// Give up on standard input, or a pipe, after so many bytes.
     #[arg(long, value_name = "BYTES", default_value_t = Head::STREAM_LIMIT)]
     max_stream: u64,
@@ -157,6 +161,7 @@ impl Allowed {
 impl Reading {
     pub(crate) fn options(&self) -> Options {
         let limits = Limits::DEFAULT.with_header_len(self.max_header).with_leading_space(self.allow_leading_space);
+        let limits = limits.with_metadata_len(self.max_gguf_header);
         let limits = self.allow.iter().fold(limits, |limits, rule| rule.relax(limits));
         Options { limits, stream_limit: self.max_stream }
     }

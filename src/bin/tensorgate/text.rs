@@ -18,6 +18,16 @@ pub(crate) fn ascii(text: &str) -> String {
     out
 }
 
+/// Characters of a name that are shown in a message.
+const NAME: usize = 60;
+
+/// A name in quotes, cut where it is long. What is not printable is escaped when it is printed.
+pub(crate) fn quoted(name: tensorgate::Name<'_>) -> String {
+    let shown: String = name.chars().take(NAME).collect();
+    let rest = if name.chars().nth(NAME).is_some() { "..." } else { "" };
+    format!("\"{shown}{rest}\"")
+}
+
 /// A path; bytes that are no UTF-8 are shown as `\xff`.
 pub(crate) fn path(path: &Path) -> String {
     let mut out = String::new();

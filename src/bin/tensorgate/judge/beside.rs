@@ -6,15 +6,14 @@ use tensorgate::audit::{self, Severity};
 use tensorgate::file::Head;
 use tensorgate::safetensors::Header;
 use tensorgate::shards::{Finding, Shard};
-use tensorgate::{ErrorKind, Name, ShardIndex};
+use tensorgate::{ErrorKind, ShardIndex};
 
 use super::{Model, Options, ends_with, safetensors};
 use crate::report::{Note, Verdict};
+use crate::text::quoted;
 
 /// Findings of each severity that are shown; the others are counted.
 const MOST: usize = 10;
-/// Characters of a name that are shown.
-const NAME: usize = 60;
 
 /// One shard of an index.
 #[derive(Clone, Debug)]
@@ -93,13 +92,6 @@ fn more(severity: Severity, count: u64) -> Option<Note> {
     (count > 0).then_some(Note { severity, code: "TG-MORE", offset: 0, message })
 }
 
-/// A name in quotes, cut where it is long. What is not printable is escaped when it is printed.
-fn quoted(name: Name<'_>) -> String {
-    let shown: String = name.chars().take(NAME).collect();
-    let rest = if name.chars().nth(NAME).is_some() { "..." } else { "" };
-    format!("\"{shown}{rest}\"")
-}
-
 /// Holds the index against the shards in its folder. What is missing is a warning: the index itself is sound.
 pub(super) fn find(index: &ShardIndex<'_>, folder: &Path, options: &Options) -> Found {
     let mut found = Found::default();
@@ -111,6 +103,13 @@ pub(super) fn find(index: &ShardIndex<'_>, folder: &Path, options: &Options) -> 
         let bytes = if path.is_file() {
             there.push(name.clone());
             one(index, &shard, &path, options, &mut found.findings)
+        } else if path.symlink_metadata().is_ok() {
+            there.push(name.clone());
+            let at = shard.tensors().map(|entry| entry.shard_at()).min().unwrap_or_default();
+            let message = format!("shard {} is there, but is no regular file", quoted(shard.name()));
+            let advice = "A shard must be a plain file: do not trust the folder.";
+            found.findings.add(Severity::Error, at, "IX-SHARD-REJECTED", advice, message);
+            None
         } else {
             None
         };

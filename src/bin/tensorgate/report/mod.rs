@@ -78,7 +78,14 @@ impl From<&tensorgate::audit::Finding<'_>> for Note {
             severity: finding.severity(),
             code: finding.code(),
             offset: finding.at(),
-            message: finding.to_string(),
+            // The name as it says, since everything is escaped once, when it is printed.
+            message: match finding.name() {
+                None => finding.to_string(),
+                Some(name) => {
+                    let (what, count) = (finding.rule().what(), finding.count());
+                    format!("{what}: {count} (first: {})", crate::text::quoted(name))
+                }
+            },
         }
     }
 }

@@ -85,6 +85,7 @@ mod json;
 mod limits;
 mod name;
 mod num;
+pub mod quant;
 pub mod safetensors;
 mod shape;
 pub mod shards;

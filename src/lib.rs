@@ -83,6 +83,8 @@ pub mod file;
 pub mod gguf;
 mod json;
 mod limits;
+#[cfg(feature = "std")]
+pub mod model;
 mod name;
 mod num;
 pub mod quant;
@@ -105,6 +107,8 @@ pub use error::{Error, ErrorKind, NotFound};
 pub use file::IoSink;
 pub use gguf::Gguf;
 pub use limits::Limits;
+#[cfg(feature = "std")]
+pub use model::Model;
 pub use name::Name;
 pub use safetensors::SafeTensors;
 pub use shape::{DimIter, Shape};

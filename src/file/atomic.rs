@@ -1,6 +1,6 @@
 //! A file that appears under its name all at once.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::vec::Vec;
@@ -82,13 +82,23 @@ impl<'w> Atomic<'w> {
         Self::in_place(Place::find(path.as_ref(), watch)?, watch)
     }
 
-    /// As [`create_watched`](Self::create_watched), with the mode of the file `like`, where there is one.
+    /// As [`create_watched`](Self::create_watched); a file that is new has the mode of `like`, where there is one.
     pub(super) fn create_like(path: &Path, like: Option<&Path>, watch: &'w dyn Watch) -> Result<Self, AtomicError> {
         let mut place = Place::find(path, watch)?;
-        if place.mode.is_none() {
-            place.mode = like.and_then(|like| fs::metadata(like).ok()).map(|metadata| metadata.permissions());
-        }
+        place.mode = place.mode.or_else(|| place::mode_of(like));
         Self::in_place(place, watch)
+    }
+
+    /// A file of `folder` that will be [`named`](Staged::name) later, with the mode of the file `like`, where there is one.
+    /// Until then it goes by `path`, which is not looked at.
+    pub(super) fn create_in(
+        folder: &Path,
+        path: &Path,
+        like: Option<&Path>,
+        watch: &'w dyn Watch,
+    ) -> Result<Self, AtomicError> {
+        let folder = open_folder(folder).map_err(|error| AtomicError::new(Step::Inspect, folder, error))?;
+        Self::in_place(Place { target: path.to_path_buf(), folder, mode: place::mode_of(like) }, watch)
     }
 
     fn in_place(place: Place, watch: &'w dyn Watch) -> Result<Self, AtomicError> {

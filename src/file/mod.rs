@@ -7,5 +7,5 @@ mod sink;
 
 pub use atomic::{Atomic, AtomicError, Cancelled, Step, Watch};
 pub use read::{Head, ReadError};
-pub use save::{SaveError, SavedTensor, Saver, save_gguf, save_safetensors};
+pub use save::{SaveError, SavedShards, SavedTensor, Saver, save_gguf, save_safetensors};
 pub use sink::IoSink;

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::vec::Vec;
 
 mod error;
+mod folder;
+mod sharded;
 
 pub use error::SaveError;
+pub use sharded::SavedShards;
 
 use super::atomic::{Atomic, AtomicError, Step, Watch};
 use crate::gguf::{self, PairSpec, WriteOptions};

@@ -34,8 +34,7 @@ pub(super) struct Folder<'w> {
 pub(super) struct OldModel {
     pub(super) has_index: bool,
     pub(super) has_single: bool,
-    /// Shards that nothing will name when the new model is there: those that the index names, and those of saves that never
-    /// came so far.
+    /// Shards that nothing will name when the new model is there.
     pub(super) shards: Vec<String>,
     /// A generation whose names no shard has, nor had as long as there have been shards in the folder.
     pub(super) next_generation: u64,
@@ -95,17 +94,15 @@ impl<'w> Folder<'w> {
         self.watch.before(Step::Inspect, &self.path).map_err(failed)?;
         let mut old = OldModel { next_generation: 1, ..OldModel::default() };
         let named = self.named()?;
-        let newest = named.iter().filter_map(|name| generation(name)).max().unwrap_or(0);
         for entry in fs::read_dir(&self.path).map_err(failed)? {
             let Ok(name) = entry.map_err(failed)?.file_name().into_string() else { continue };
             old.has_index |= name == INDEX;
             old.has_single |= name == SINGLE;
             let Some(given) = generation(&name) else { continue };
             old.next_generation = old.next_generation.max(given.saturating_add(1));
-            // A shard that nothing names was left by a save that was killed, since no other save is at this point now. One
-            // of the first generation may also be of a download that is not complete, unless this crate saved here since.
-            let orphan = lock.held && (given > 1 || newest > 1);
-            if orphan || named.contains(&name) {
+            // What is called as a shard and named by nothing is of a model that was here before, or of a save that was
+            // killed: while the lock is held, no other save has shards that it is about to name.
+            if lock.held || named.contains(&name) {
                 old.shards.push(name);
             }
         }

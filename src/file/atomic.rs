@@ -191,12 +191,12 @@ impl<'w> Atomic<'w> {
     }
 
     /// Takes the bytes of `from` in `[start, start + len)`, in the kernel where it can.
-    pub(super) fn copy_from(&mut self, from: &mut File, start: u64, len: u64) -> io::Result<()> {
+    pub(super) fn copy_from(&mut self, from: &File, start: u64, len: u64) -> io::Result<()> {
         let outcome = self.copy(from, start, len);
         self.remember(outcome)
     }
 
-    fn copy(&mut self, from: &mut File, start: u64, len: u64) -> io::Result<()> {
+    fn copy(&mut self, mut from: &File, start: u64, len: u64) -> io::Result<()> {
         self.drain()?;
         from.seek(SeekFrom::Start(start))?;
         let mut left = len;
@@ -204,7 +204,7 @@ impl<'w> Atomic<'w> {
             self.staged.before(Step::Write)?;
             let some = left.min(crate::num::widen(CHUNK).saturating_mul(8));
             // On Linux this is `copy_file_range`, which shares blocks where the file system can.
-            let copied = io::copy(&mut io::Read::take(&*from, some), &mut self.file)?;
+            let copied = io::copy(&mut io::Read::take(from, some), &mut self.file)?;
             if copied == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }

@@ -1,6 +1,7 @@
 //! Files and streams: as little of them as a verdict takes, in private memory; and files that appear all at once.
 
 mod atomic;
+pub mod metadata;
 mod read;
 mod save;
 mod sink;

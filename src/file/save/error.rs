@@ -53,7 +53,7 @@ impl SaveError {
     }
 
     /// The same, with the file that was written.
-    pub(super) fn at(self, path: &Path) -> Self {
+    pub(in crate::file) fn at(self, path: &Path) -> Self {
         match self {
             Self::Write(error) => Self::Atomic(AtomicError::new(Step::Write, path, error)),
             other => other,

@@ -83,6 +83,8 @@ pub mod file;
 pub mod gguf;
 mod json;
 mod limits;
+#[cfg(feature = "std")]
+pub mod model;
 mod name;
 mod num;
 pub mod safetensors;

@@ -103,7 +103,7 @@ impl Head {
     }
 
     /// The open file, where it is a regular one.
-    pub(super) fn regular(&self) -> Option<&File> {
+    pub(crate) fn regular(&self) -> Option<&File> {
         match &self.source {
             Source::Regular { file, .. } => Some(file),
             Source::Stream(_) => None,

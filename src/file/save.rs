@@ -78,6 +78,11 @@ impl<'w> Saver<'w> {
         self
     }
 
+    /// What readers of the saved files will at most accept.
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// Saves a safetensors file of tensors that are at hand, such as views of mapped files: also of the one at `path`.
     ///
     /// # Errors

@@ -1,0 +1,3 @@
+//! Whole models, and the state of training them.
+
+pub mod checkpoint;

@@ -4,6 +4,8 @@ mod common;
 
 #[path = "cli/check.rs"]
 mod check;
+#[path = "cli/deep.rs"]
+mod deep;
 #[path = "cli/gguf.rs"]
 mod gguf;
 #[path = "cli/index.rs"]

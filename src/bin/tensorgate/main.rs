@@ -16,9 +16,11 @@ mod excerpt;
 mod inspect;
 mod judge;
 mod output;
+mod parts;
 mod report;
 mod text;
 mod walk;
+mod work;
 
 use std::io;
 use std::process::ExitCode;
@@ -49,6 +51,8 @@ enum Exit {
     Accepted,
     Rejected,
     Trouble,
+    /// A signal with this number asked the program to end.
+    Stopped(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -57,6 +61,7 @@ impl From<Exit> for ExitCode {
             Exit::Accepted => Self::SUCCESS,
             Exit::Rejected => Self::from(1),
             Exit::Trouble => Self::from(2),
+            Exit::Stopped(signal) => Self::from(signal.saturating_add(128)),
         }
     }
 }

@@ -8,6 +8,8 @@ mod check;
 mod deep;
 #[path = "cli/gguf.rs"]
 mod gguf;
+#[path = "cli/hash.rs"]
+mod hash;
 #[path = "cli/index.rs"]
 mod index;
 #[path = "cli/inspect.rs"]

@@ -1,6 +1,7 @@
 //! What can be asked for.
 
 mod effort;
+mod hash;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use tensorgate::Limits;
 use tensorgate::file::Head;
 
 pub(crate) use effort::Effort;
+pub(crate) use hash::Hash;
 
 use crate::judge::Options;
 
@@ -22,10 +24,11 @@ Examples:
   tensorgate inspect model.gguf
   tensorgate inspect model.safetensors
   tensorgate inspect model.safetensors --json
+  tensorgate hash model.safetensors
 
 Exit codes:
-  0  every file was accepted
-  1  at least one file was rejected
+  0  every file was accepted; with hash --verify: it is as the manifest says
+  1  at least one file was rejected; with hash --verify: something differs
   2  none was rejected, but a file could not be read; or there was nothing to
      check, the output was closed early, or the command line is wrong
   130, 143
@@ -49,6 +52,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Check(Check),
     Inspect(Inspect),
+    Hash(Hash),
 }
 
 /// Judge files: accepted, rejected (with the rule, the byte and the fix), or unreadable.

@@ -13,6 +13,7 @@
 mod args;
 mod check;
 mod excerpt;
+mod hash;
 mod inspect;
 mod judge;
 mod output;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Check(args) => check::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Hash(args) => hash::run(&args),
     };
     match outcome {
         Ok(exit) => exit.into(),

@@ -7,10 +7,11 @@ use std::time::SystemTime;
 use tensorgate::file::{Head, ReadError};
 use tensorgate::gguf::{self, Endian, GgmlType, ShardName};
 use tensorgate::scan::Scan;
-use tensorgate::{Dtype, Span, safetensors};
+use tensorgate::{Dtype, Shape, Span, safetensors};
 
 use crate::judge::{Model, Options};
 use crate::report::{Fault, Format, Report};
+use crate::text;
 
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,14 +46,15 @@ impl Kind {
 pub(crate) struct Tensor {
     pub(crate) name: String,
     pub(crate) kind: Kind,
+    pub(crate) shape: Vec<u64>,
     pub(crate) start: u64,
     pub(crate) end: u64,
 }
 
 impl Tensor {
-    fn new(name: tensorgate::Name<'_>, kind: Kind, span: Span) -> Self {
+    fn new(name: tensorgate::Name<'_>, kind: Kind, shape: Shape<'_>, span: Span) -> Self {
         let (start, end) = (span.start(), span.end());
-        Self { name: name.to_cow().into_owned(), kind, start, end }
+        Self { name: name.to_cow().into_owned(), kind, shape: shape.to_vec(), start, end }
     }
 
     /// Bytes of its data.
@@ -61,17 +63,17 @@ impl Tensor {
     }
 }
 
-/// The tensors of a header in the order of their data. Those whose size is not known are left out.
+/// The tensors of a header in the order of their data.
 pub(crate) fn safetensors_tensors(header: &safetensors::Header<'_>) -> Vec<Tensor> {
     let tensors = header.tensors();
-    tensors.map(|info| Tensor::new(info.name(), Kind::Plain(info.dtype()), info.span())).collect()
+    tensors.map(|info| Tensor::new(info.name(), Kind::Plain(info.dtype()), info.shape(), info.span())).collect()
 }
 
-/// The same of a GGUF file.
+/// The same of a GGUF file, without those whose size is not known.
 pub(crate) fn gguf_tensors(header: &gguf::Header<'_>) -> Vec<Tensor> {
     let sized = header.tensors().filter(|info| info.size().is_some());
     let kind = |kind| Kind::Ggml(kind, header.endian());
-    sized.map(|info| Tensor::new(info.name(), kind(info.kind()), info.span())).collect()
+    sized.map(|info| Tensor::new(info.name(), kind(info.kind()), info.shape(), info.span())).collect()
 }
 
 /// One file of a model.
@@ -79,6 +81,8 @@ pub(crate) fn gguf_tensors(header: &gguf::Header<'_>) -> Vec<Tensor> {
 pub(crate) struct Part {
     pub(crate) path: PathBuf,
     pub(crate) tensors: Vec<Tensor>,
+    /// Tensors that are not among these, since nobody knows how long they are.
+    pub(crate) left_out: usize,
     file: File,
     len: u64,
     modified: Option<SystemTime>,
@@ -86,11 +90,12 @@ pub(crate) struct Part {
 
 impl Part {
     /// A file whose header was judged; only of a regular file.
-    fn new(path: &Path, head: &Head, tensors: Vec<Tensor>) -> Result<Self, ReadError> {
+    fn new(path: &Path, head: &Head, tensors: Vec<Tensor>, count: usize) -> Result<Self, ReadError> {
         let file = head.file().ok_or(ReadError::NotRegular)?.try_clone()?;
         let len = head.file_len().unwrap_or_default();
         let modified = file.metadata()?.modified().ok();
-        Ok(Self { path: path.to_owned(), tensors, file, len, modified })
+        let left_out = count.saturating_sub(tensors.len());
+        Ok(Self { path: path.to_owned(), tensors, left_out, file, len, modified })
     }
 
     /// Opens a file beside one that was judged, of the same format.
@@ -101,17 +106,17 @@ impl Part {
             let limits = &options.limits;
             head.load(|bytes, len| gguf::Header::open(bytes, len, limits).err()?.needs()).map_err(unread)?;
             let len = head.file_len().unwrap_or_default();
-            gguf::Header::open(head.bytes(), len, limits).map(|header| gguf_tensors(&header))
+            gguf::Header::open(head.bytes(), len, limits).map(|header| (gguf_tensors(&header), header.len()))
         } else {
             let len = head.load_safetensors(&options.limits).map_err(unread)?;
             let header = safetensors::Header::open(head.bytes(), len, &options.limits);
-            header.map(|header| safetensors_tensors(&header))
+            header.map(|header| (safetensors_tensors(&header), header.len()))
         };
-        let tensors = tensors.map_err(|error| {
+        let (tensors, count) = tensors.map_err(|error| {
             let fault = Fault::bare(error.code(), error.at(), error.kind().what().to_owned());
             Box::new(Report::rejected(path, format, fault))
         })?;
-        Self::new(path, &head, tensors).map_err(unread)
+        Self::new(path, &head, tensors, count).map_err(unread)
     }
 
     /// The file's name without its folder, which is what it is called in messages and manifests.
@@ -182,11 +187,13 @@ pub(crate) fn parts(
     options: &Options,
 ) -> Result<Vec<Part>, Box<Report>> {
     let path = report.path.as_path();
-    let own = |tensors| Part::new(path, head, tensors).map_err(|error| Box::new(Report::unread(path, &error)));
+    let own = |tensors, count| {
+        Part::new(path, head, tensors, count).map_err(|error| Box::new(Report::unread(path, &error)))
+    };
     match model {
-        Model::SafeTensors(header) => Ok(vec![own(safetensors_tensors(header))?]),
+        Model::SafeTensors(header) => Ok(vec![own(safetensors_tensors(header), header.len())?]),
         Model::Gguf(header) => {
-            let mut parts = vec![own(gguf_tensors(header))?];
+            let mut parts = vec![own(gguf_tensors(header), header.len())?];
             for shard in siblings(path, header) {
                 if shard.is_file() {
                     parts.push(Part::open(&shard, Format::Gguf, options)?);
@@ -198,6 +205,22 @@ pub(crate) fn parts(
             let folder = path.parent().unwrap_or(Path::new(""));
             let there = shards.iter().filter(|shard| shard.bytes.is_some());
             there.map(|shard| Part::open(&folder.join(&shard.name), Format::SafeTensors, options)).collect()
+        }
+    }
+}
+
+/// Which file of a model is not there, in a sentence.
+pub(crate) fn gap(report: &Report, model: &Model<'_>) -> Option<String> {
+    let path = text::path(&report.path);
+    match model {
+        Model::SafeTensors(_) => None,
+        Model::Gguf(header) => {
+            let lost = siblings(&report.path, header).into_iter().find(|shard| !shard.is_file())?;
+            Some(format!("{path}: a shard is not there: {}", text::path(&lost)))
+        }
+        Model::Index(_, shards) => {
+            let lost = shards.iter().find(|shard| shard.bytes.is_none())?;
+            Some(format!("{path}: a shard is not there: {}", lost.name))
         }
     }
 }

@@ -239,7 +239,7 @@ mod tests {
     use tensorgate::gguf::{Endian, GgmlType};
 
     fn tensor(kind: Kind, start: u64, end: u64) -> Tensor {
-        Tensor { name: String::new(), kind, start, end }
+        Tensor { name: String::new(), kind, shape: Vec::new(), start, end }
     }
 
     #[test]

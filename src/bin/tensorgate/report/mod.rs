@@ -146,7 +146,7 @@ impl Report {
     pub(crate) fn unread(path: &Path, error: &ReadError) -> Self {
         let advice = match error {
             ReadError::IsDirectory => "Name the files in it, or give the directory to check.",
-            ReadError::NotRegular => "Name it as PATH to read it as a stream.",
+            ReadError::NotRegular => "Save it as a file; check reads a stream that is named as PATH.",
             ReadError::Changed { .. } => "Wait until the file is written, then check it again.",
             ReadError::StreamTooLong { .. } => "If the stream is meant to be so long, raise --max-stream.",
             ReadError::Memory { .. } => "Free memory, or lower --max-header.",

@@ -75,6 +75,11 @@ pub enum ModelErrorKind {
         /// The limit in bytes.
         limit: u64,
     },
+    /// The model is no checkpoint: not one safetensors file, or with a name under neither `model.` nor `optim.`.
+    NotCheckpoint {
+        /// The first such name.
+        name: Option<String>,
+    },
     /// There is no tensor of this name.
     NoTensor {
         /// The name that was asked for.
@@ -134,6 +139,7 @@ impl ModelError {
             ModelErrorKind::NothingFound { .. } => "MO-NOTHING-FOUND",
             ModelErrorKind::Ambiguous { .. } => "MO-AMBIGUOUS",
             ModelErrorKind::Padding { .. } => "MO-PADDING-LIMIT",
+            ModelErrorKind::NotCheckpoint { .. } => "MO-NOT-CHECKPOINT",
             ModelErrorKind::NoTensor { .. } => "MO-NO-TENSOR",
             ModelErrorKind::NoSize { .. } => "MO-NO-SIZE",
         }
@@ -188,6 +194,16 @@ impl fmt::Display for ModelErrorKind {
             }
             Self::Padding { bytes, limit } => {
                 write!(f, "{bytes} bytes of padding must be zero, and only {limit} are looked at")
+            }
+            Self::NotCheckpoint { name: None } => {
+                f.write_str("a checkpoint is one safetensors file, and this is none")
+            }
+            Self::NotCheckpoint { name: Some(name) } => {
+                write!(
+                    f,
+                    "it is no checkpoint: {:?} stands under neither \"model.\" nor \"optim.\"",
+                    Name::from(name)
+                )
             }
             Self::NoTensor { name, near } => {
                 write!(f, "there is no tensor {:?}", Name::from(name))?;

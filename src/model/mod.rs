@@ -20,6 +20,7 @@
 //! files of a split against each other, before anything is handed out. What a mapped file cannot promise stands at
 //! [`FileBytes`]; [`Hold::Snapshot`] is for those who need certainty.
 
+mod checkpoint;
 mod element;
 mod error;
 mod file;
@@ -41,6 +42,7 @@ use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
+pub use checkpoint::{Checkpoint, LoadError, Mismatch, MismatchKind, NewCheckpoint, Part, Target};
 pub use element::ElementType;
 pub use error::{ModelError, ModelErrorKind};
 pub use file::ModelFile;

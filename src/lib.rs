@@ -31,6 +31,7 @@
 //!
 //! | you have | use |
 //! |---|---|
+//! | a path to a model, however it is kept | `Model::open` (with `std`) |
 //! | a whole file in memory | [`SafeTensors::open`] |
 //! | no allocator | [`SafeTensors::open_in`] with your own [`safetensors::Slot`]s |
 //! | the beginning of a file and its length | [`safetensors::Header::open`], which says how many bytes it still needs |
@@ -84,8 +85,11 @@ pub mod file;
 pub mod gguf;
 mod json;
 mod limits;
+#[cfg(feature = "std")]
+pub mod model;
 mod name;
 mod num;
+pub mod quant;
 pub mod safetensors;
 pub mod scan;
 mod shape;
@@ -106,6 +110,8 @@ pub use error::{Error, ErrorKind, NotFound};
 pub use file::IoSink;
 pub use gguf::Gguf;
 pub use limits::Limits;
+#[cfg(feature = "std")]
+pub use model::Model;
 pub use name::Name;
 pub use safetensors::SafeTensors;
 pub use shape::{DimIter, Shape};

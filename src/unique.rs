@@ -110,6 +110,48 @@ impl Words for [u32] {
     }
 }
 
+/// A slot with two spare words, so that a header's slots carry its name table themselves.
+pub(crate) trait Spare {
+    fn spare(&self) -> &[u32; 2];
+    fn spare_mut(&mut self) -> &mut [u32; 2];
+}
+
+/// The slots' spare words as the name table: two a slot, so that the table is half full.
+#[derive(Debug)]
+pub(crate) struct NameWords<'s, S>(pub(crate) &'s mut [S]);
+
+/// The same, to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NameWordsRef<'s, S>(pub(crate) &'s [S]);
+
+#[inline]
+fn name_word<S: Spare>(slots: &[S], index: usize) -> u32 {
+    slots.get(index / 2).and_then(|slot| slot.spare().get(index & 1)).copied().unwrap_or(0)
+}
+
+impl<S: Spare> Words for NameWords<'_, S> {
+    #[inline]
+    fn word(&self, index: usize) -> u32 {
+        name_word(self.0, index)
+    }
+
+    #[inline]
+    fn set_word(&mut self, index: usize, value: u32) {
+        if let Some(word) = self.0.get_mut(index / 2).and_then(|slot| slot.spare_mut().get_mut(index & 1)) {
+            *word = value;
+        }
+    }
+}
+
+impl<S: Spare> Words for NameWordsRef<'_, S> {
+    #[inline]
+    fn word(&self, index: usize) -> u32 {
+        name_word(self.0, index)
+    }
+
+    fn set_word(&mut self, _: usize, _: u32) {}
+}
+
 /// What became of an insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Insert {

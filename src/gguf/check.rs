@@ -1,8 +1,8 @@
 //! What holds between entries: keys and names are unique, and the padding is zero.
 
-use super::slot::{NameWords, NameWordsRef, Slot};
+use super::slot::Slot;
 use crate::error::{Error, ErrorKind};
-use crate::unique::{Insert, Keyed, Table, Words, hash, heap_sort};
+use crate::unique::{Insert, Keyed, NameWords, NameWordsRef, Table, Words, hash, heap_sort};
 use crate::{Span, num};
 
 /// How keys or names are looked up afterwards.
@@ -82,7 +82,7 @@ fn collided(head: &[u8], slots: &mut [Slot], kind: ErrorKind) -> Result<Lookup, 
 
 /// The slow and sure way: sorts the slots' indices by key, equal keys by place.
 #[cold]
-fn sort(head: &[u8], mut words: NameWords<'_>, kind: ErrorKind) -> Result<Lookup, Error> {
+fn sort(head: &[u8], mut words: NameWords<'_, Slot>, kind: ErrorKind) -> Result<Lookup, Error> {
     let count = words.0.len();
     for index in 0..count {
         words.set_word(index, u32::try_from(index).unwrap_or(u32::MAX));

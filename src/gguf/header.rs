@@ -1,14 +1,21 @@
 //! A header judged whole: from its own bytes and the file's length alone.
 
+#[cfg(feature = "alloc")]
+mod owned;
+
+#[cfg(feature = "alloc")]
+pub use owned::OwnedHeader;
+
 use super::array::Array;
 use super::check::{self, Lookup};
 use super::reader::{Endian, Reader};
 use super::relax::{Relaxed, Uses};
-use super::slot::{Lent, Slot, Slots, Store};
+use super::slot::{Slot, Store};
 use super::tensor::{self, TensorInfo, Tiling};
 use super::value::{Pair, Value, ValueError, getters};
 use super::{LEAST_INFO, LEAST_PAIR, pairs};
 use crate::error::{Error, ErrorKind};
+use crate::store::{Lent, Slots};
 use crate::{Limits, NotFound, Span, num};
 
 /// Bytes that every file begins with: magic, version and two counts.
@@ -46,7 +53,7 @@ pub struct Header<'a> {
     /// The file's bytes from the first to the end of the tensor infos.
     head: &'a [u8],
     frame: Frame,
-    slots: Slots<'a>,
+    slots: Slots<'a, Slot>,
     pairs: usize,
     keys: Lookup,
     names: Lookup,
@@ -115,7 +122,7 @@ impl<'a> Header<'a> {
         Self::proved(prefix, Slots::Owned(slots), &pass)
     }
 
-    fn proved(prefix: &'a [u8], slots: Slots<'a>, pass: &Pass) -> Result<Self, Error> {
+    fn proved(prefix: &'a [u8], slots: Slots<'a, Slot>, pass: &Pass) -> Result<Self, Error> {
         let wanted = pass.frame.pairs.saturating_add(pass.frame.tensors);
         let too_small = Error::wanting(ErrorKind::StorageTooSmall, TENSORS_AT, wanted);
         let (Some(keys), Some(names)) = (pass.keys, pass.names) else { return Err(too_small) };

@@ -23,6 +23,8 @@ mod write;
 
 pub use array::{Array, Element, Elements, StringIndex, Strings, Values};
 pub use header::Header;
+#[cfg(feature = "alloc")]
+pub use header::OwnedHeader;
 pub use reader::Endian;
 pub use relax::Relaxed;
 pub use slot::Slot;
@@ -31,6 +33,8 @@ pub use tensor::{TensorError, TensorInfo, TensorView};
 pub use text::Str;
 pub use types::{Block, GgmlType};
 pub use value::{Pair, Value, ValueError, ValueType};
+#[cfg(feature = "std")]
+pub(crate) use write::gather;
 #[cfg(feature = "alloc")]
 pub use write::{
     NO_PAIRS, PairSpec, Plan, PlanError, PlannedTensor, TensorData, TensorSpec, TensorWriter, WriteError,

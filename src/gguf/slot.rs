@@ -1,7 +1,8 @@
 //! The storage that parsing a header takes: one slot a key/value pair and one a tensor, the caller's or our own.
 
 use crate::num;
-use crate::unique::Words;
+use crate::store::Lent;
+use crate::unique::Spare;
 
 /// Storage for one key/value pair or one tensor info, 20 bytes. Callers without an allocator bring a slice of them.
 ///
@@ -43,24 +44,10 @@ pub(super) trait Store {
     fn kept(&mut self, from: usize) -> &mut [Slot];
 }
 
-/// A caller's slice, filled from the front.
-#[derive(Debug)]
-pub(super) struct Lent<'s> {
-    pub(super) slots: &'s mut [Slot],
-    pub(super) used: usize,
-}
-
-impl Store for Lent<'_> {
+impl Store for Lent<'_, Slot> {
     #[inline]
     fn push(&mut self, slot: Slot) -> bool {
-        match self.slots.get_mut(self.used) {
-            Some(place) => {
-                *place = slot;
-                self.used = self.used.saturating_add(1);
-                true
-            }
-            None => false,
-        }
+        crate::store::Store::push(self, slot)
     }
 
     fn kept(&mut self, from: usize) -> &mut [Slot] {
@@ -91,64 +78,22 @@ impl Store for alloc::vec::Vec<Slot> {
     }
 }
 
-/// The slots' spare words as the name table: two a slot, so that the table is half full.
-#[derive(Debug)]
-pub(super) struct NameWords<'s>(pub(super) &'s mut [Slot]);
-
-/// The same, to be read.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NameWordsRef<'s>(pub(super) &'s [Slot]);
-
-#[inline]
-fn name_word(slots: &[Slot], index: usize) -> u32 {
-    slots.get(index / 2).and_then(|slot| slot.table.get(index & 1)).copied().unwrap_or(0)
-}
-
-impl Words for NameWords<'_> {
+impl Spare for Slot {
     #[inline]
-    fn word(&self, index: usize) -> u32 {
-        name_word(self.0, index)
+    fn spare(&self) -> &[u32; 2] {
+        &self.table
     }
 
     #[inline]
-    fn set_word(&mut self, index: usize, value: u32) {
-        if let Some(word) = self.0.get_mut(index / 2).and_then(|slot| slot.table.get_mut(index & 1)) {
-            *word = value;
-        }
-    }
-}
-
-impl Words for NameWordsRef<'_> {
-    #[inline]
-    fn word(&self, index: usize) -> u32 {
-        name_word(self.0, index)
-    }
-
-    fn set_word(&mut self, _: usize, _: u32) {}
-}
-
-/// The slots of a parsed header, lent or owned.
-#[derive(Clone, Debug)]
-pub(super) enum Slots<'a> {
-    Lent(&'a [Slot]),
-    #[cfg(feature = "alloc")]
-    Owned(alloc::vec::Vec<Slot>),
-}
-
-impl Slots<'_> {
-    #[inline]
-    pub(super) fn as_slice(&self) -> &[Slot] {
-        match self {
-            Self::Lent(slots) => slots,
-            #[cfg(feature = "alloc")]
-            Self::Owned(slots) => slots,
-        }
+    fn spare_mut(&mut self) -> &mut [u32; 2] {
+        &mut self.table
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::unique::{NameWords, Words};
 
     #[test]
     fn words_do_not_run_into_one_another() {

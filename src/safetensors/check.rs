@@ -1,13 +1,13 @@
 //! What holds between entries: names and metadata keys are unique, and the data is tiled exactly.
 
 use super::entry;
-use super::slot::{NameWords, NameWordsRef, ScratchWords, Slot, scratch_slots, scratch_words};
+use super::slot::{ScratchWords, Slot, scratch_slots, scratch_words};
 use crate::error::{Error, ErrorKind};
 use crate::json::lex::Lexer;
 use crate::json::object::Members;
 use crate::name::Name;
 use crate::num;
-use crate::unique::{Insert, Keyed, Table, Words, first_duplicate, heap_sort};
+use crate::unique::{Insert, Keyed, NameWords, NameWordsRef, Table, Words, first_duplicate, heap_sort};
 
 /// The header's text and where it stands.
 #[derive(Clone, Copy, Debug)]
@@ -110,13 +110,13 @@ fn suspect_names(text: Text<'_>, slots: &mut [Slot], mut stop: Stop) -> Result<L
 /// The slow and sure way: sorts the slots' indices by name (equal names by place), and says which name in the file's
 /// order is the first that stood before.
 #[cold]
-fn sort_names(text: Text<'_>, mut words: NameWords<'_>) -> Result<Lookup, Error> {
+fn sort_names(text: Text<'_>, mut words: NameWords<'_, Slot>) -> Result<Lookup, Error> {
     let count = words.0.len();
     for index in 0..count {
         words.set_word(index, u32::try_from(index).unwrap_or(u32::MAX));
     }
     let slot = |slots: &[Slot], index: u32| slots.get(num::widen32(index)).copied().unwrap_or(Slot::EMPTY);
-    let name = |words: &NameWords<'_>, index| text.name(&slot(words.0, index));
+    let name = |words: &NameWords<'_, Slot>, index| text.name(&slot(words.0, index));
     let second = first_duplicate(
         &mut words,
         count,

@@ -1,6 +1,6 @@
 //! The storage that parsing a header takes: one slot a tensor, the caller's or our own.
 
-use crate::unique::{Items, Words};
+use crate::unique::{Items, Spare, Words};
 use crate::{Dtype, num};
 
 /// Storage for one tensor of a header, 40 bytes. Callers without an allocator bring a slice of them.
@@ -64,40 +64,16 @@ impl Items for [Slot] {
     }
 }
 
-/// The slots' spare words as the name table: two a slot, so that the table is half full.
-#[derive(Debug)]
-pub(super) struct NameWords<'s>(pub(super) &'s mut [Slot]);
-
-/// The same, to be read.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NameWordsRef<'s>(pub(super) &'s [Slot]);
-
-#[inline]
-fn name_word(slots: &[Slot], index: usize) -> u32 {
-    slots.get(index / 2).and_then(|slot| slot.table.get(index & 1)).copied().unwrap_or(0)
-}
-
-impl Words for NameWords<'_> {
+impl Spare for Slot {
     #[inline]
-    fn word(&self, index: usize) -> u32 {
-        name_word(self.0, index)
+    fn spare(&self) -> &[u32; 2] {
+        &self.table
     }
 
     #[inline]
-    fn set_word(&mut self, index: usize, value: u32) {
-        if let Some(word) = self.0.get_mut(index / 2).and_then(|slot| slot.table.get_mut(index & 1)) {
-            *word = value;
-        }
+    fn spare_mut(&mut self) -> &mut [u32; 2] {
+        &mut self.table
     }
-}
-
-impl Words for NameWordsRef<'_> {
-    #[inline]
-    fn word(&self, index: usize) -> u32 {
-        name_word(self.0, index)
-    }
-
-    fn set_word(&mut self, _: usize, _: u32) {}
 }
 
 /// How many words a slot holds when it is used for nothing else.
@@ -175,6 +151,7 @@ pub(super) fn scratch_words(keys: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::unique::NameWords;
 
     #[test]
     fn words_do_not_run_into_one_another() {

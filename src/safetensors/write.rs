@@ -19,6 +19,7 @@ pub use crate::stream::PlannedTensor;
 
 use crate::safetensors::Metadata;
 use crate::sink::Count;
+use crate::stream::Layout;
 use crate::{Limits, Name, Sink, Span, num, stream};
 
 /// Why a file was not finished. `E` is the sink's error; that of a `Vec<u8>` unless named.
@@ -35,6 +36,11 @@ const FRAME: u64 = 8;
 
 /// The header's length is a multiple of this, so that the data begins aligned for the widest dtype.
 const PADDING: u64 = 8;
+
+/// A data section that moves is moved by a multiple of this, so that tensors are as well aligned as they were: no type and
+/// no vector register wants more.
+#[cfg(feature = "std")]
+const SHIFT: u64 = 64;
 
 /// No metadata, where a writer asks for some.
 pub const NO_METADATA: Option<Metadata<'static>> = None;
@@ -75,7 +81,27 @@ where
     K: Into<Name<'m>>,
     V: Into<Name<'m>>,
 {
-    let mut draft = Draft::new(&Limits::DEFAULT);
+    let (plan, data) = gather(tensors, metadata, &Limits::DEFAULT)?;
+    let mut file = Vec::new();
+    let len = num::narrow(plan.file_len()).ok_or(PlanError::OutOfMemory)?;
+    file.try_reserve_exact(len).map_err(WriteError::Sink)?;
+    plan.write(&mut file, |index| data.get(index).copied().unwrap_or_default())?;
+    Ok(file)
+}
+
+/// The plan of a file of tensors that are at hand, and their bytes by index, which are as many as they must be.
+pub(crate) fn gather<'a, 'm, T, M, K, V, E>(
+    tensors: impl IntoIterator<Item = T>,
+    metadata: Option<M>,
+    limits: &Limits,
+) -> Result<(Plan, Vec<&'a [u8]>), WriteError<E>>
+where
+    T: Into<TensorData<'a>>,
+    M: IntoIterator<Item = (K, V)>,
+    K: Into<Name<'m>>,
+    V: Into<Name<'m>>,
+{
+    let mut draft = Draft::new(limits);
     let mut data: Vec<&[u8]> = Vec::new();
     for tensor in tensors {
         let tensor: TensorData<'a> = tensor.into();
@@ -89,12 +115,7 @@ where
         data.push(tensor.bytes());
     }
     draft.metadata(metadata)?;
-    let plan = draft.finish()?;
-    let mut file = Vec::new();
-    let len = num::narrow(plan.file_len()).ok_or(PlanError::OutOfMemory)?;
-    file.try_reserve_exact(len).map_err(WriteError::Sink)?;
-    plan.write(&mut file, |index| data.get(index).copied().unwrap_or_default())?;
-    Ok(file)
+    Ok((draft.finish()?, data))
 }
 
 /// A file that is still to be written: its header, its length, and where each tensor's bytes go.
@@ -124,10 +145,8 @@ where
 /// ```
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The length word, the JSON and its padding.
-    prefix: Vec<u8>,
-    tensors: Vec<PlannedTensor>,
-    file_len: u64,
+    /// Its head is the length word, the JSON and its padding.
+    layout: Layout<PlanError>,
 }
 
 impl Plan {
@@ -158,25 +177,55 @@ impl Plan {
         draft.finish()
     }
 
+    /// The plan of the file of `header` with other metadata. The tensors stay in the order of their data, so that the data
+    /// section stays as it is, and it begins where it did if the new header fits in front of it; else as many bytes further on
+    /// as are a multiple of [`SHIFT`].
+    #[cfg(feature = "std")]
+    pub(crate) fn with_metadata<'m, M>(
+        header: &super::Header<'_>,
+        metadata: Option<M>,
+        limits: &Limits,
+    ) -> Result<Self, PlanError>
+    where
+        M: IntoIterator<Item = (Name<'m>, Name<'m>)>,
+    {
+        let mut draft = Draft::new(limits);
+        for tensor in header.tensors() {
+            draft.tensor(tensor.into())?;
+        }
+        draft.metadata(metadata)?;
+        draft.sort_pairs()?;
+        let before = num::widen(header.json().len());
+        draft.lay(|json_len| {
+            let more = json_len.saturating_sub(before).checked_next_multiple_of(SHIFT)?;
+            before.checked_add(more)
+        })
+    }
+
     /// The file's first bytes: the eight of the header's length, then [`header`](Self::header).
     pub fn prefix(&self) -> &[u8] {
-        &self.prefix
+        self.layout.head()
     }
 
     /// The JSON with its padding, as it stands in the file behind the eight bytes of its length.
     pub fn header(&self) -> &[u8] {
-        self.prefix.split_first_chunk::<8>().map(|(_, header)| header).unwrap_or_default()
+        self.prefix().split_first_chunk::<8>().map(|(_, header)| header).unwrap_or_default()
     }
 
     /// The file's length in bytes.
     pub const fn file_len(&self) -> u64 {
-        self.file_len
+        self.layout.file_len()
+    }
+
+    /// Where everything goes, as for a file of any format.
+    pub const fn layout(&self) -> &Layout<PlanError> {
+        &self.layout
     }
 
     /// The tensors, in the order in which their bytes stand in the file: without a gap, from the end of
     /// [`prefix`](Self::prefix) to [`file_len`](Self::file_len).
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = PlannedTensor> + DoubleEndedIterator + Clone + '_ {
-        self.tensors.iter().copied()
+        self.layout.tensors()
     }
 
     /// Writes the file, asking `bytes` for each tensor's by its index (in the order of [`tensors`](Self::tensors)).
@@ -188,13 +237,9 @@ impl Plan {
     pub fn write<S: Sink, B: AsRef<[u8]>>(
         &self,
         sink: &mut S,
-        mut bytes: impl FnMut(usize) -> B,
+        bytes: impl FnMut(usize) -> B,
     ) -> Result<(), WriteError<S::Error>> {
-        let mut writer = self.writer(sink)?;
-        while let Some(mut tensor) = writer.tensor()? {
-            tensor.write(bytes(tensor.index()).as_ref())?;
-        }
-        writer.finish().map(|_| ())
+        self.layout.write(sink, bytes)
     }
 
     /// Begins to write the file: the header goes into `sink` at once, and the tensors' bytes follow in any chunks.
@@ -203,7 +248,7 @@ impl Plan {
     ///
     /// [`WriteError::Sink`] where the sink fails.
     pub fn writer<S: Sink>(&self, sink: S) -> Result<Writer<'_, S>, WriteError<S::Error>> {
-        Writer::begin(&self.prefix, &self.tensors, self.file_len, sink)
+        self.layout.writer(sink)
     }
 }
 
@@ -302,7 +347,13 @@ impl<'a, 'm, 'l> Draft<'a, 'm, 'l> {
 
     /// Puts everything in its order and writes the header.
     fn finish(mut self) -> Result<Plan, PlanError> {
-        self.sort()?;
+        self.sort_tensors()?;
+        self.sort_pairs()?;
+        self.lay(|json_len| json_len.checked_next_multiple_of(PADDING))
+    }
+
+    /// Writes the header, everything in the order that it has. `pad` says how long it is to be.
+    fn lay(self, pad: impl FnOnce(u64) -> Option<u64>) -> Result<Plan, PlanError> {
         let items = &self.items[..];
         let pairs = self.pairs.as_deref();
         let data_len =
@@ -310,7 +361,7 @@ impl<'a, 'm, 'l> Draft<'a, 'm, 'l> {
         let mut json_len = Count::default();
         let Ok(()) = json::header(&mut json_len, pairs, items);
         let limit = self.limits.header_len();
-        let header_len = json_len.0.checked_next_multiple_of(PADDING).filter(|len| *len <= limit);
+        let header_len = pad(json_len.0).filter(|len| *len <= limit);
         let header_len = header_len.ok_or(PlanError::HeaderLen { limit })?;
         let data_at = FRAME.checked_add(header_len).ok_or(PlanError::FileLen)?;
         let file_len = data_at.checked_add(data_len).ok_or(PlanError::FileLen)?;
@@ -331,11 +382,11 @@ impl<'a, 'm, 'l> Draft<'a, 'm, 'l> {
             tensors.push(PlannedTensor::new(item.index, span));
             start = span.end();
         }
-        Ok(Plan { prefix, tensors, file_len })
+        Ok(Plan { layout: Layout::new(prefix, tensors, file_len) })
     }
 
-    /// Tensors: no name twice, then widest dtype first and by name. Metadata: no key twice, by key.
-    fn sort(&mut self) -> Result<(), PlanError> {
+    /// No name twice, then widest dtype first and by name.
+    fn sort_tensors(&mut self) -> Result<(), PlanError> {
         self.items.sort_unstable_by(|a, b| a.spec.name().cmp(&b.spec.name()).then(a.index.cmp(&b.index)));
         let names = self.items.iter().map(|item| (item.spec.name(), item.index));
         if let Some((first, index)) = first_twice(names) {
@@ -344,6 +395,11 @@ impl<'a, 'm, 'l> Draft<'a, 'm, 'l> {
         self.items.sort_unstable_by(|a, b| {
             b.spec.dtype().cmp(&a.spec.dtype()).then_with(|| a.spec.name().cmp(&b.spec.name()))
         });
+        Ok(())
+    }
+
+    /// No key twice, by key.
+    fn sort_pairs(&mut self) -> Result<(), PlanError> {
         let Some(pairs) = &mut self.pairs else { return Ok(()) };
         pairs.sort_unstable_by(|a, b| a.key.cmp(&b.key).then(a.index.cmp(&b.index)));
         match first_twice(pairs.iter().map(|pair| (pair.key, pair.index))) {

@@ -226,9 +226,9 @@ fn a_mapped_file_that_is_cut_ends_the_process_and_a_snapshot_does_not_mind() {
     const SIGBUS: i32 = 7;
     if let Some(path) = std::env::var_os(FILE) {
         let hold = if path.as_encoded_bytes().ends_with(b"mapped") { Hold::Map } else { Hold::Snapshot };
-        let held = FileBytes::open(path.as_ref(), hold, LIMIT).unwrap();
+        let bytes = FileBytes::open(path.as_ref(), hold, LIMIT).unwrap();
         File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
-        assert_eq!(held[9000], 7);
+        assert_eq!(bytes[9000], 7);
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -21,6 +21,7 @@
 //! [`FileBytes`]; [`Hold::Snapshot`] is for those who need certainty.
 
 pub mod checkpoint;
+pub mod diff;
 mod element;
 mod error;
 mod file;

@@ -20,12 +20,14 @@
 //! files of a split against each other, before anything is handed out. What a mapped file cannot promise stands at
 //! [`FileBytes`]; [`Hold::Snapshot`] is for those who need certainty.
 
+pub mod convert;
 mod element;
 mod error;
 mod file;
 mod folder;
 mod load;
 mod metadata;
+pub mod names;
 mod open;
 mod options;
 mod sharded;

@@ -123,10 +123,13 @@ mod tests {
 
     #[test]
     fn what_is_no_parameter_has_no_other_name() {
-        for name in ["h.0.attn.bias", "h.00.ln_1.bias", "h.+1.ln_1.bias", "h..ln_1.bias", "h.0", "wte", "x.wte.weight"] {
+        for name in
+            ["h.0.attn.bias", "h.00.ln_1.bias", "h.+1.ln_1.bias", "h..ln_1.bias", "h.0", "wte", "x.wte.weight"]
+        {
             assert_eq!(gpt2_to_gguf(name), None, "{name}");
         }
-        for name in ["blk.01.attn_norm.bias", "blk.4294967296.attn_norm.bias", "blk.0.attn_q.weight", "token_embd"] {
+        for name in ["blk.01.attn_norm.bias", "blk.4294967296.attn_norm.bias", "blk.0.attn_q.weight", "token_embd"]
+        {
             assert_eq!(gpt2_from_gguf(name), None, "{name}");
         }
         assert!(gpt2_buffer("transformer.h.3.attn.masked_bias"));

@@ -85,7 +85,7 @@ impl Stream<'_> {
         if self.output.transposed {
             self.transpose_bytes(&mut give)?;
         } else {
-            let block = kind.and_then(GgmlType::block_bytes).and_then(num::narrow::<u32>).unwrap_or(1);
+            let block = kind.and_then(GgmlType::block_bytes).map_or(1, num::widen32);
             let piece = COPY.checked_div(block).unwrap_or(COPY).saturating_mul(block);
             for bytes in self.source().bytes().chunks(piece.max(1)) {
                 give(bytes)?;
@@ -138,7 +138,7 @@ impl Stream<'_> {
         let mut loss = Loss::default();
         if self.output.transposed {
             let (rows, columns) = self.dims();
-            let unit = num::narrow(from.block_elements().unwrap_or(1)).unwrap_or(1);
+            let unit = num::widen32(from.block_elements().unwrap_or(1));
             let stripe = Self::stripe(rows, unit);
             let mut values: Vec<f32> = room(stripe.saturating_mul(rows))?;
             for first in (0..columns).step_by(stripe) {
@@ -146,21 +146,25 @@ impl Stream<'_> {
                 self.gather(from, first, wide, &mut values)?;
                 let values = values.get(..wide.saturating_mul(rows)).unwrap_or_default();
                 let place = |at: u64| {
-                    let (column, row) = (at.checked_div(num::widen(rows)).unwrap_or(0), at.checked_rem(num::widen(rows)).unwrap_or(0));
+                    let (column, row) = (
+                        at.checked_div(num::widen(rows)).unwrap_or(0),
+                        at.checked_rem(num::widen(rows)).unwrap_or(0),
+                    );
                     row.saturating_mul(num::widen(columns)).saturating_add(num::widen(first)).saturating_add(column)
                 };
                 loss = loss.plus(&encoder.piece(values, &place, put)?);
             }
         } else {
-            let (block, elements) = (from.block_bytes().unwrap_or(1), from.block_elements().unwrap_or(1));
-            let blocks = PIECE.checked_div(num::narrow(elements).unwrap_or(1)).unwrap_or(1);
+            let block = num::widen32(from.block_bytes().unwrap_or(1));
+            let elements = num::widen32(from.block_elements().unwrap_or(1));
+            let blocks = PIECE.checked_div(elements).unwrap_or(1);
             let mut values: Vec<f32> = room(PIECE.min(num::narrow(self.source().elements()).unwrap_or(PIECE)))?;
             let mut start = 0_u64;
-            let block: usize = num::narrow(block).unwrap_or(1);
             for bytes in self.source().bytes().chunks(blocks.saturating_mul(block)) {
-                let count = bytes.len().checked_div(block).unwrap_or(0).saturating_mul(num::narrow(elements).unwrap_or(1));
+                let count = bytes.len().checked_div(block).unwrap_or(0).saturating_mul(elements);
                 let values = values.get_mut(..count).unwrap_or_default();
-                quant::decode_from(from, self.source().endian(), bytes, values).map_err(|error| self.fault(error))?;
+                quant::decode_from(from, self.source().endian(), bytes, values)
+                    .map_err(|error| self.fault(error))?;
                 loss = loss.plus(&encoder.piece(values, &|at| at.saturating_add(start), put)?);
                 start = start.saturating_add(num::widen(count));
             }
@@ -208,7 +212,8 @@ impl<'s> Encoder<'s> {
         if self.bytes.len() < len {
             self.bytes = room(len)?;
         }
-        let (bytes, back) = (self.bytes.get_mut(..len).unwrap_or_default(), self.back.get_mut(..values.len()).unwrap_or_default());
+        let (bytes, back) =
+            (self.bytes.get_mut(..len).unwrap_or_default(), self.back.get_mut(..values.len()).unwrap_or_default());
         let conversion = self.stream.conversion;
         let outcome = in_parts(conversion, self.to, values, bytes, back);
         let loss = outcome.map_err(|error| match error {

@@ -137,9 +137,15 @@ mod tests {
         let before: std::vec::Vec<f32> = (0..200_000_u32).map(|at| f32::from_bits(at * 20_011)).collect();
         let now: std::vec::Vec<f32> = before.iter().map(|value| value * 0.5).collect();
         let whole = Loss::of(&before, &now, GgmlType::F32);
-        let (a, b) = (Loss::of(&before[..77_777], &now[..77_777], GgmlType::F32), Loss::of(&before[77_777..], &now[77_777..], GgmlType::F32));
+        let (a, b) = (
+            Loss::of(&before[..77_777], &now[..77_777], GgmlType::F32),
+            Loss::of(&before[77_777..], &now[77_777..], GgmlType::F32),
+        );
         let both = a.plus(&b);
-        assert_eq!((whole.values, whole.not_finite, whole.max_error), (both.values, both.not_finite, both.max_error));
+        assert_eq!(
+            (whole.values, whole.not_finite, whole.max_error),
+            (both.values, both.not_finite, both.max_error)
+        );
         assert!((whole.relative() - 0.5).abs() < 1e-6);
     }
 }

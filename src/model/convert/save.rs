@@ -82,7 +82,8 @@ impl Plan<'_> {
         let Some(output) = self.outputs.get(index) else { return Ok(()) };
         let loss = stream(&self.conversion, output, &mut |bytes| Ok(tensor.write(bytes)?))?;
         let changed = output.element.dtype() != output.source.element().dtype() || output.element.dtype().is_none();
-        if let Some(place) = losses.get_mut(index).filter(|_| changed && output.element != output.source.element()) {
+        if let Some(place) = losses.get_mut(index).filter(|_| changed && output.element != output.source.element())
+        {
             *place = Some(loss);
         }
         Ok(())
@@ -90,7 +91,8 @@ impl Plan<'_> {
 
     fn gguf(&self, path: &Path, saver: &Saver<'_>, report: &mut Report) -> Result<(), ConvertError> {
         let texts = decoded(&self.model);
-        let pairs = for_gguf(&self.conversion, &self.model, &texts, self.outputs.iter().map(super::Output::element));
+        let pairs =
+            for_gguf(&self.conversion, &self.model, &texts, self.outputs.iter().map(super::Output::element));
         let mut options = WriteOptions::default().with_endian(self.conversion.endian);
         if let Some(alignment) = self.conversion.alignment {
             options = options.with_alignment(alignment);

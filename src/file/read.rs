@@ -142,6 +142,14 @@ impl Head {
         }
     }
 
+    /// The open file, where it is a regular one: to read its data at any place without moving it (`pread`).
+    pub fn file(&self) -> Option<&File> {
+        match &self.source {
+            Source::Regular { file, .. } => Some(file),
+            Source::Stream(_) => None,
+        }
+    }
+
     /// Reads on until the first `want` bytes are there, or the end.
     ///
     /// # Errors

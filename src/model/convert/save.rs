@@ -1,16 +1,18 @@
 //! Writing what was planned.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::string::String;
 use std::vec;
 use std::vec::Vec;
 
 use super::data::stream;
+use super::outputs::ggml_of;
 use super::pairs::{decoded, for_gguf, for_safetensors};
 use super::{ConvertError, Loss, Plan};
 use crate::file::{SaveError, SavedTensor, Saver};
-use crate::gguf::{self, GgmlType, WriteOptions};
-use crate::model::{ElementType, Format};
+use crate::gguf::{self, GgmlType, PairSpec, WriteOptions};
+use crate::model::Format;
 use crate::{Dtype, safetensors};
 
 /// Where the new model goes.
@@ -18,8 +20,8 @@ use crate::{Dtype, safetensors};
 pub enum Target<'t> {
     /// One file.
     File(&'t Path),
-    /// A folder, in shards of at most so many bytes of tensors, with an index, as [`Saver::sharded`] makes them; of
-    /// safetensors only.
+    /// Several files of at most so many bytes of tensors: of safetensors the folder of [`Saver::sharded`], with an index;
+    /// of GGUF the file name of [`Saver::split_gguf`], of which theirs are made.
     Shards(&'t Path, u64),
 }
 
@@ -58,13 +60,9 @@ impl Plan<'_> {
     /// can be no such file.
     pub fn save(&self, target: Target<'_>, saver: &Saver<'_>) -> Result<Report, ConvertError> {
         let mut report = Report { losses: vec![None; self.outputs.len()], ..Report::default() };
-        match (self.conversion.format, target) {
-            (Format::Gguf, Target::File(path)) => self.gguf(path, saver, &mut report)?,
-            (Format::SafeTensors, target) => self.safetensors(target, saver, &mut report)?,
-            (Format::Gguf, Target::Shards(..)) => {
-                let error = "GGUF models are split into files, not into shards with an index";
-                return Err(ConvertError::Save(SaveError::other(error)));
-            }
+        match self.conversion.format {
+            Format::Gguf => self.gguf(target, saver, &mut report)?,
+            Format::SafeTensors => self.safetensors(target, saver, &mut report)?,
         }
         Ok(report)
     }
@@ -89,26 +87,45 @@ impl Plan<'_> {
         Ok(())
     }
 
-    fn gguf(&self, path: &Path, saver: &Saver<'_>, report: &mut Report) -> Result<(), ConvertError> {
+    fn gguf(&self, target: Target<'_>, saver: &Saver<'_>, report: &mut Report) -> Result<(), ConvertError> {
         let texts = decoded(&self.model);
-        let pairs =
-            for_gguf(&self.conversion, &self.model, &texts, self.outputs.iter().map(super::Output::element));
+        let elements = self.outputs.iter().map(super::Output::element);
+        let pairs = for_gguf(&self.conversion, &self.model, &texts, elements);
         let mut options = WriteOptions::default().with_endian(self.conversion.endian);
         if let Some(alignment) = self.conversion.alignment {
             options = options.with_alignment(alignment);
         }
-        let specs = self.outputs.iter().map(|output| {
-            let kind = match output.element {
-                ElementType::Ggml(kind) => kind,
-                ElementType::Dtype(_) => GgmlType::F32,
-            };
-            gguf::TensorSpec::new(output.name(), kind, output.shape())
-        });
-        let plan = gguf::Plan::new(pairs.pairs, specs, &options).map_err(ConvertError::Gguf)?;
+        let plan = |pairs: &[PairSpec<'_>], range: Range<usize>| {
+            let specs = self.outputs.get(range).unwrap_or_default().iter().map(|output| {
+                let kind = ggml_of(output.element).unwrap_or(GgmlType::F32);
+                gguf::TensorSpec::new(output.name(), kind, output.shape())
+            });
+            gguf::Plan::new(pairs.iter().copied(), specs, &options).map_err(ConvertError::Gguf)
+        };
         let losses = &mut report.losses;
-        saver.layout(path, plan.layout(), |index, tensor| self.fill(index, tensor, losses))?;
+        match target {
+            Target::File(path) => {
+                let plan = plan(&pairs.pairs, 0..self.outputs.len())?;
+                saver.layout(path, plan.layout(), |index, tensor| self.fill(index, tensor, losses))?;
+                report.files.push(path.to_path_buf());
+            }
+            Target::Shards(path, most) => {
+                let ranges = files(&self.outputs, most);
+                let mut plans = Vec::new();
+                for (number, range) in ranges.iter().enumerate() {
+                    let keys = split_keys(number, ranges.len(), self.outputs.len())?;
+                    // As llama.cpp's own tool does it, only the first file says what the model is.
+                    let rest: &[PairSpec<'_>] = if number == 0 { &pairs.pairs } else { &[] };
+                    let pairs: Vec<_> = rest.iter().copied().chain(keys).collect();
+                    plans.push(plan(&pairs, range.clone())?);
+                }
+                report.files = saver.split_gguf(path, &plans, |number, index, tensor| {
+                    let first = ranges.get(number).map_or(0, |range| range.start);
+                    self.fill(first.saturating_add(index), tensor, losses)
+                })?;
+            }
+        }
         report.dropped = pairs.dropped;
-        report.files.push(path.to_path_buf());
         Ok(())
     }
 
@@ -127,7 +144,8 @@ impl Plan<'_> {
         let losses = &mut report.losses;
         match target {
             Target::File(path) => {
-                let plan = safetensors::Plan::new(specs, metadata, &crate::Limits::DEFAULT)
+                let alignment = self.conversion.alignment.unwrap_or(1);
+                let plan = safetensors::Plan::aligned(specs, metadata, alignment, &crate::Limits::DEFAULT)
                     .map_err(ConvertError::Safetensors)?;
                 saver.layout(path, plan.layout(), |index, tensor| self.fill(index, tensor, losses))?;
                 report.files.push(path.to_path_buf());
@@ -143,4 +161,21 @@ impl Plan<'_> {
         report.dropped = dropped;
         Ok(())
     }
+}
+
+/// What a file of a split says of it: `split.no` from 0, `split.count` and `split.tensors.count`, in llama.cpp's types.
+fn split_keys<'k>(number: usize, count: usize, tensors: usize) -> Result<[PairSpec<'k>; 3], ConvertError> {
+    let too_many = || ConvertError::Save(SaveError::other("a model can be split into at most 65,535 files"));
+    let short = |value: usize| u16::try_from(value).map_err(|_| too_many());
+    let tensors = i32::try_from(tensors).map_err(|_| too_many())?;
+    Ok([
+        PairSpec::new("split.no", short(number)?),
+        PairSpec::new("split.count", short(count)?),
+        PairSpec::new("split.tensors.count", tensors),
+    ])
+}
+
+/// The indices of the tensors of each file of a split: at most `most` bytes together, or one tensor that has more.
+fn files(outputs: &[super::Output], most: u64) -> Vec<Range<usize>> {
+    crate::shards::split(outputs.iter().map(super::Output::byte_len), most)
 }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use super::Conversion;
+use super::outputs::ggml_of;
+use super::{Conversion, Output};
 use crate::gguf::{GgmlType, PairSpec, Value};
 use crate::model::{ElementType, Format, MetadataValue, Model};
 
@@ -15,8 +16,7 @@ const LAYOUT: [&str; 4] = ["general.alignment", "split.no", "split.count", "spli
 /// The type of most tensors, as `general.file_type` has it (llama.cpp's `llama_ftype`), where all that are not F32 are of
 /// one plain type.
 fn file_type(elements: impl Iterator<Item = ElementType>) -> Option<u32> {
-    let kinds: HashSet<GgmlType> =
-        elements.filter_map(super::outputs::ggml_of).filter(|kind| *kind != GgmlType::F32).collect();
+    let kinds: HashSet<GgmlType> = elements.filter_map(ggml_of).filter(|kind| *kind != GgmlType::F32).collect();
     let mut kinds = kinds.into_iter();
     match (kinds.next(), kinds.next()) {
         (None, _) => Some(0),
@@ -55,19 +55,19 @@ pub(super) fn for_gguf<'p>(
     conversion: &Conversion<'p>,
     model: &'p Model,
     texts: &'p [(Cow<'p, str>, Cow<'p, str>)],
-    elements: impl Iterator<Item = ElementType>,
+    outputs: &[Output],
 ) -> Pairs<'p> {
     let mut pairs = Pairs { pairs: conversion.pairs.to_vec(), dropped: Vec::new() };
     let given: HashSet<Cow<'_, str>> = conversion.pairs.iter().map(|pair| pair.key().to_cow()).collect();
-    let has_type = |value: &Value<'_>| value.u64().is_ok();
-    let file_type = file_type(elements);
+    let same = outputs.iter().all(|output| ggml_of(output.element()) == ggml_of(output.source().element()));
     if let Some(header) = model.files().first().and_then(crate::model::ModelFile::gguf) {
         for pair in header.pairs() {
             match pair.key() {
                 key if LAYOUT.contains(&key) || given.contains(key) => {}
-                "general.file_type" if has_type(&pair.value()) => {
-                    // Where the mixture has no number it is left out, as a wrong one would mislead.
-                    pairs.pairs.extend(file_type.map(|number| PairSpec::new("general.file_type", number)));
+                // Where the mixture has no number it is left out, as a wrong one would mislead.
+                "general.file_type" if !same => {
+                    let number = file_type(outputs.iter().map(Output::element));
+                    pairs.pairs.extend(number.map(|number| PairSpec::new("general.file_type", number)));
                 }
                 _ => pairs.pairs.push(PairSpec::from(pair)),
             }

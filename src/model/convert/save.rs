@@ -89,8 +89,7 @@ impl Plan<'_> {
 
     fn gguf(&self, target: Target<'_>, saver: &Saver<'_>, report: &mut Report) -> Result<(), ConvertError> {
         let texts = decoded(&self.model);
-        let elements = self.outputs.iter().map(super::Output::element);
-        let pairs = for_gguf(&self.conversion, &self.model, &texts, elements);
+        let pairs = for_gguf(&self.conversion, &self.model, &texts, &self.outputs);
         let mut options = WriteOptions::default().with_endian(self.conversion.endian);
         if let Some(alignment) = self.conversion.alignment {
             options = options.with_alignment(alignment);

@@ -7,6 +7,7 @@ use std::path::Path;
 mod error;
 mod folder;
 mod sharded;
+mod split;
 
 pub use error::SaveError;
 pub use sharded::SavedShards;

@@ -1,5 +1,6 @@
 //! What can be asked for.
 
+mod convert;
 mod effort;
 mod hash;
 
@@ -9,6 +10,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tensorgate::Limits;
 use tensorgate::file::Head;
 
+pub(crate) use convert::{ByteOrder, Convert, Names};
 pub(crate) use effort::Effort;
 pub(crate) use hash::Hash;
 
@@ -53,6 +55,7 @@ pub(crate) enum Command {
     Check(Check),
     Inspect(Inspect),
     Hash(Hash),
+    Convert(Convert),
 }
 
 /// Judge files: accepted, rejected (with the rule, the byte and the fix), or unreadable.

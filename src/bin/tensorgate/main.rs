@@ -12,10 +12,12 @@
 
 mod args;
 mod check;
+mod convert;
 mod excerpt;
 mod hash;
 mod inspect;
 mod judge;
+mod open;
 mod output;
 mod parts;
 mod report;
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Hash(args) => hash::run(&args),
+        Command::Convert(args) => convert::run(&args),
     };
     match outcome {
         Ok(exit) => exit.into(),

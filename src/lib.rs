@@ -88,6 +88,8 @@ mod num;
 pub mod safetensors;
 mod shape;
 pub mod shards;
+#[cfg(feature = "std")]
+pub mod simd;
 mod sink;
 pub mod slice;
 mod span;

@@ -94,6 +94,8 @@ pub mod safetensors;
 pub mod scan;
 mod shape;
 pub mod shards;
+#[cfg(feature = "std")]
+pub mod simd;
 mod sink;
 pub mod slice;
 mod span;

@@ -22,6 +22,8 @@ mod value;
 pub use check::Finding;
 pub use metadata::{IndexMetadata, IndexMetadataIter};
 pub use slot::IndexSlot;
+#[cfg(feature = "alloc")]
+pub(crate) use value::skip as skip_value;
 
 use core::iter::FusedIterator;
 

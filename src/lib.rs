@@ -81,6 +81,8 @@ mod error;
 #[cfg(feature = "std")]
 pub mod file;
 pub mod gguf;
+#[cfg(feature = "std")]
+pub mod gpt2;
 mod json;
 mod limits;
 mod name;
@@ -88,6 +90,8 @@ mod num;
 pub mod safetensors;
 mod shape;
 pub mod shards;
+#[cfg(feature = "std")]
+pub mod simd;
 mod sink;
 pub mod slice;
 mod span;

@@ -17,7 +17,7 @@ mod metadata;
 mod order;
 mod slot;
 mod source;
-mod value;
+pub(crate) mod value;
 
 pub use check::Finding;
 pub use metadata::{IndexMetadata, IndexMetadataIter};

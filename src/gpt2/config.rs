@@ -140,7 +140,8 @@ const fn single(value: f64) -> f32 {
     value as f32
 }
 
-/// What the shapes of the weights say of a model's dimensions.
+/// What the shapes of the weights say of a model's dimensions; `n_inner` counts only where there is no config, which by not
+/// giving it says `4 * n_embd`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Blocks, counted by their tensors' names.
@@ -424,7 +425,8 @@ impl Fields {
         let n_positions =
             dimension("n_positions", self.n_positions.or(self.n_ctx), seen.n_positions, &mut problems);
         let n_vocab = dimension("vocab_size", self.n_vocab, seen.n_vocab, &mut problems);
-        let n_inner = self.n_inner.or(seen.n_inner).unwrap_or_else(|| n_embd.saturating_mul(4));
+        let shape = if self.given { None } else { seen.n_inner };
+        let n_inner = self.n_inner.or(shape).unwrap_or_else(|| n_embd.saturating_mul(4));
         let n_head = self.heads(n_embd, &mut notes);
         match n_embd.checked_rem(n_head) {
             Some(0) => {}

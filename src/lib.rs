@@ -85,6 +85,8 @@ pub mod gguf;
 pub mod gpt2;
 mod json;
 mod limits;
+#[cfg(feature = "std")]
+pub mod model;
 mod name;
 mod num;
 pub mod safetensors;
@@ -108,6 +110,8 @@ pub use error::{Error, ErrorKind, NotFound};
 pub use file::IoSink;
 pub use gguf::Gguf;
 pub use limits::Limits;
+#[cfg(feature = "std")]
+pub use model::Model;
 pub use name::Name;
 pub use safetensors::SafeTensors;
 pub use shape::{DimIter, Shape};

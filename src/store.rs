@@ -60,6 +60,22 @@ impl<T> Slots<'_, T> {
     }
 }
 
+#[cfg(feature = "alloc")]
+impl<T: Copy> Slots<'_, T> {
+    /// The slots as a vector; `None` where there is no memory to copy lent ones.
+    pub(crate) fn into_vec(self) -> Option<alloc::vec::Vec<T>> {
+        match self {
+            Self::Owned(slots) => Some(slots),
+            Self::Lent(lent) => {
+                let mut slots = alloc::vec::Vec::new();
+                slots.try_reserve_exact(lent.len()).ok()?;
+                slots.extend_from_slice(lent);
+                Some(slots)
+            }
+        }
+    }
+}
+
 /// How often `wanted` stands in `text`, in lanes of a byte so that the compiler counts a whole vector at once.
 #[cfg(feature = "alloc")]
 pub(crate) fn count(text: &[u8], wanted: u8) -> usize {

@@ -1,14 +1,14 @@
 //! The beginning of a file, read once into private memory.
 
 use std::fmt;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::time::SystemTime;
 use std::vec::Vec;
 
 mod scan;
 
+use super::{FileBytes, Hold, Identity, ReadError};
 use crate::error::ErrorKind;
 use crate::safetensors::Header;
 use crate::{Limits, num};
@@ -49,7 +49,7 @@ pub struct Head {
 }
 
 enum Source {
-    Regular { file: File, len: u64, modified: Option<SystemTime> },
+    Regular { file: File, identity: Identity },
     Stream(std::boxed::Box<dyn Read>),
 }
 
@@ -66,6 +66,10 @@ impl Head {
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let file = File::open(path)
             .map_err(|error| if path.is_dir() { ReadError::IsDirectory } else { ReadError::Io(error) })?;
+        Self::of_open(file)
+    }
+
+    fn of_open(file: File) -> Result<Self, ReadError> {
         // Asked of the open file, so that it is the same one however the path changes.
         let metadata = file.metadata()?;
         if metadata.is_dir() {
@@ -73,8 +77,8 @@ impl Head {
         }
         // A regular file of no length is read as a stream: those of /proc say 0 and have content.
         if metadata.is_file() && metadata.len() > 0 {
-            let (len, modified) = state(&metadata);
-            return Ok(Self::of(Source::Regular { file, len, modified }));
+            let identity = Identity::of(&metadata);
+            return Ok(Self::of(Source::Regular { file, identity }));
         }
         Ok(Self::from_reader(file))
     }
@@ -90,7 +94,15 @@ impl Head {
         if metadata.is_dir() {
             return Err(ReadError::IsDirectory);
         }
-        if metadata.is_file() { Self::open(path) } else { Err(ReadError::NotRegular) }
+        // Opening alone can do something to a device, and does not wait for a pipe that comes in between.
+        if !metadata.is_file() {
+            return Err(ReadError::NotRegular);
+        }
+        let file = unwaiting(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(ReadError::NotRegular);
+        }
+        Self::of_open(file)
     }
 
     /// A stream from where it stands.
@@ -117,7 +129,7 @@ impl Head {
     /// The length of the whole in bytes, where it is known: of a regular file always, of a stream once it has ended.
     pub fn file_len(&self) -> Option<u64> {
         match &self.source {
-            Source::Regular { len, .. } => Some(*len),
+            Source::Regular { identity, .. } => Some(identity.len()),
             Source::Stream(_) => self.ended.then_some(self.read),
         }
     }
@@ -133,13 +145,13 @@ impl Head {
         while num::widen(self.bytes.len()) < want && num::widen(self.bytes.len()) == self.read && !self.ended {
             let left = want.saturating_sub(self.read);
             match &mut self.source {
-                Source::Regular { file, len, .. } => {
+                Source::Regular { file, identity } => {
                     // A window may have moved it.
                     file.seek(SeekFrom::Start(self.read))?;
                     let got = append(&mut self.bytes, file, left)?;
                     self.read = self.read.saturating_add(got);
                     if got < left {
-                        return Err(ReadError::Changed { before: *len, after: self.read });
+                        return Err(ReadError::Changed { before: identity.len(), after: self.read });
                     }
                 }
                 Source::Stream(reader) => {
@@ -230,15 +242,37 @@ impl Head {
         Ok(self.read)
     }
 
+    /// All bytes of the file or stream, with an owner that can be shared. At most `most` of them are copied to memory;
+    /// a mapping is not counted, and a stream is always copied.
+    ///
+    /// Nothing may have been let pass of a stream, as [`measure`](Self::measure) does.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Changed`] when the file's length or time are not those that it was opened with,
+    /// [`ReadError::OverLimit`] and [`ReadError::StreamTooLong`] when there are more bytes than `most`,
+    /// [`ReadError::AddressSpace`], [`ReadError::Memory`], [`ReadError::Io`].
+    pub fn into_bytes(self, hold: Hold, most: u64) -> Result<FileBytes, ReadError> {
+        self.recheck()?;
+        let kept = num::widen(self.bytes.len());
+        match self.source {
+            Source::Regular { mut file, identity } => FileBytes::of_file(&mut file, identity, hold, most, || ()),
+            // Some of it passed by: the whole can no longer be had.
+            Source::Stream(_) if self.read > kept => Err(ReadError::Changed { before: self.read, after: kept }),
+            Source::Stream(reader) => FileBytes::of_stream(self.bytes, reader, most),
+        }
+    }
+
+    /// Whether it is a regular file, whose length is known and of which any part can be read.
+    pub const fn is_regular(&self) -> bool {
+        matches!(self.source, Source::Regular { .. })
+    }
+
     /// A regular file still has the length and time that it had when it was opened.
     fn recheck(&self) -> Result<(), ReadError> {
-        let Source::Regular { file, len, modified } = &self.source else { return Ok(()) };
-        let (now, touched) = state(&file.metadata()?);
-        if now == *len && touched == *modified {
-            Ok(())
-        } else {
-            Err(ReadError::Changed { before: *len, after: now })
-        }
+        let Source::Regular { file, identity } = &self.source else { return Ok(()) };
+        let now = Identity::of(&file.metadata()?);
+        if now == *identity { Ok(()) } else { Err(ReadError::Changed { before: identity.len(), after: now.len() }) }
     }
 }
 
@@ -251,9 +285,17 @@ impl fmt::Debug for Head {
     }
 }
 
-/// What must not change while a file is read.
-fn state(metadata: &Metadata) -> (u64, Option<SystemTime>) {
-    (metadata.len(), metadata.modified().ok())
+/// Opens a file for reading without waiting for a writer, should it be a pipe by now.
+#[cfg(unix)]
+fn unwaiting(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY).bits().cast_signed();
+    File::options().read(true).custom_flags(flags).open(path)
+}
+
+#[cfg(not(unix))]
+fn unwaiting(path: &Path) -> io::Result<File> {
+    File::open(path)
 }
 
 /// Reads up to `count` bytes more into `bytes`, and says how many came.
@@ -263,92 +305,6 @@ fn append(bytes: &mut Vec<u8>, reader: &mut impl Read, count: u64) -> Result<u64
     bytes.try_reserve(room).map_err(|_| memory)?;
     let got = reader.by_ref().take(count).read_to_end(bytes)?;
     Ok(num::widen(got))
-}
-
-/// Why there is no verdict on a file: it could not be read.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ReadError {
-    /// The operating system says so.
-    Io(io::Error),
-    /// It is a directory.
-    IsDirectory,
-    /// It is a pipe, a device or a socket, where only a regular file was asked for.
-    NotRegular,
-    /// It changed while it was read: its length in bytes before and after (they are equal where only its time
-    /// changed).
-    Changed {
-        /// The length when it was opened.
-        before: u64,
-        /// The length found afterwards.
-        after: u64,
-    },
-    /// The stream went on after this many bytes.
-    StreamTooLong {
-        /// The limit in bytes.
-        limit: u64,
-    },
-    /// There is no memory for this many bytes more.
-    Memory {
-        /// Bytes asked for.
-        wanted: u64,
-    },
-}
-
-impl ReadError {
-    /// A stable code, as those of [`ErrorKind::code`].
-    ///
-    /// ```
-    /// let error = tensorgate::file::Head::open("no such file".as_ref()).unwrap_err();
-    /// assert_eq!(error.code(), "IO-NOT-FOUND");
-    /// ```
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Io(error) => match error.kind() {
-                io::ErrorKind::NotFound => "IO-NOT-FOUND",
-                io::ErrorKind::PermissionDenied => "IO-PERMISSION",
-                _ => "IO-READ",
-            },
-            Self::IsDirectory => "IO-DIRECTORY",
-            Self::NotRegular => "IO-NOT-REGULAR",
-            Self::Changed { .. } => "IO-CHANGED",
-            Self::StreamTooLong { .. } => "IO-STREAM-LIMIT",
-            Self::Memory { .. } => "IO-MEMORY",
-        }
-    }
-}
-
-impl From<io::Error> for ReadError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => write!(f, "{error}"),
-            Self::IsDirectory => f.write_str("it is a directory, not a file"),
-            Self::NotRegular => f.write_str("it is not a regular file"),
-            Self::Changed { before, after } if before == after => {
-                f.write_str("the file was written while it was read")
-            }
-            Self::Changed { before, after } => {
-                write!(f, "the file changed while it was read: {before} bytes before, {after} after")
-            }
-            Self::StreamTooLong { limit } => write!(f, "the stream goes on after the limit of {limit} bytes"),
-            Self::Memory { wanted } => write!(f, "no memory for {wanted} bytes"),
-        }
-    }
-}
-
-impl std::error::Error for ReadError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io(error) => Some(error),
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

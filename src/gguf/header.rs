@@ -1,5 +1,11 @@
 //! A header judged whole: from its own bytes and the file's length alone.
 
+#[cfg(feature = "alloc")]
+mod owned;
+
+#[cfg(feature = "alloc")]
+pub use owned::OwnedHeader;
+
 use super::array::Array;
 use super::check::{self, Lookup};
 use super::reader::{Endian, Reader};

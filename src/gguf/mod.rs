@@ -23,6 +23,8 @@ mod write;
 
 pub use array::{Array, Element, Elements, StringIndex, Strings, Values};
 pub use header::Header;
+#[cfg(feature = "alloc")]
+pub use header::OwnedHeader;
 pub use reader::Endian;
 pub use relax::Relaxed;
 pub use slot::Slot;

@@ -1,5 +1,11 @@
 //! A header judged whole: from its own bytes and the file's length alone.
 
+#[cfg(feature = "alloc")]
+mod owned;
+
+#[cfg(feature = "alloc")]
+pub use owned::OwnedHeader;
+
 use super::check::{self, Lookup, Metadata, Text};
 use super::entry::{self, Digits};
 use super::slot::Slot;

@@ -8,6 +8,8 @@ mod slot;
 #[cfg(feature = "alloc")]
 mod write;
 
+#[cfg(feature = "alloc")]
+pub use header::OwnedHeader;
 pub use header::{Header, TensorInfo};
 pub use metadata::{Metadata, MetadataIter};
 pub use slot::Slot;

@@ -6,7 +6,7 @@ use super::problem::{Problem, Problems, shown};
 use crate::gguf::Endian;
 use crate::model::{ElementType, Model, Tensor};
 use crate::num;
-use crate::simd::WeightType;
+use crate::simd::{self, WeightType};
 
 /// How a matrix lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +104,23 @@ pub(super) struct Weights {
 impl Weights {
     pub(super) fn head(&self) -> &Matrix {
         self.head.as_ref().unwrap_or(&self.embedding)
+    }
+
+    /// Bytes of all matrices that every token is multiplied with.
+    pub(super) fn bytes_per_token(&self) -> u64 {
+        let blocks = self.blocks.iter().flat_map(|block| [&block.qkv, &block.proj, &block.up, &block.down]);
+        let matrices = blocks.map(|linear| &linear.matrix).chain([self.head()]);
+        matrices.map(|matrix| num::widen(matrix.bytes().len())).fold(0, u64::saturating_add)
+    }
+
+    /// All biases and norms.
+    pub(super) fn vectors(&self) -> impl Iterator<Item = &[f32]> {
+        let blocks = self.blocks.iter().flat_map(|block| {
+            let linear = [&block.qkv, &block.proj, &block.up, &block.down].map(|linear| &linear.bias);
+            let [a, b] = [&block.norm_1, &block.norm_2];
+            linear.into_iter().chain([&a.weight, &a.bias, &b.weight, &b.bias])
+        });
+        blocks.chain([&self.last_norm.weight, &self.last_norm.bias]).map(Vec::as_slice)
     }
 }
 
@@ -216,7 +233,8 @@ fn build(model: &Model, names: Names, config: &Config, own_head: bool) -> Option
 
 /// A vector's values.
 fn vector(tensor: &Tensor) -> Option<Vec<f32>> {
-    let kind = kind(tensor)?;
-    let mut values = vec![0.0; num::narrow(tensor.elements())?];
-    dequantize(kind, tensor.bytes(), &mut values).then_some(values)
+    let len = num::narrow(tensor.elements())?;
+    let mut values = vec![0.0; len];
+    simd::Matrix::new(kind(tensor)?, tensor.bytes(), 1, len).ok()?.decode_row(0, &mut values).ok()?;
+    Some(values)
 }

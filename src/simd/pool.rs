@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 mod parts;
 
-pub(crate) use parts::{Chunks, Columns, Parts, Tile};
+pub(crate) use parts::{Chunks, Columns, Parts};
 
 /// The phase is open: a worker may still come in.
 const OPEN: u64 = 1;

@@ -1,7 +1,8 @@
 //! Buffers as parts that do not overlap.
 
 use std::marker::PhantomData;
-use std::ops::Range;
+
+use crate::simd::MatMut;
 
 /// What can be handed out in parts.
 ///
@@ -83,53 +84,22 @@ impl<'a> Columns<'a> {
 
 // SAFETY: part i is the columns `i * size .. (i + 1) * size`, cut at the width: no two overlap.
 unsafe impl<'a> Parts for Columns<'a> {
-    type Part = Tile<'a>;
+    type Part = MatMut<'a>;
 
     fn count(&self) -> usize {
         self.width.div_ceil(self.size)
     }
 
-    unsafe fn part(&self, index: usize) -> Tile<'a> {
+    unsafe fn part(&self, index: usize) -> MatMut<'a> {
         let from = index.saturating_mul(self.size).min(self.width);
-        let to = from.saturating_add(self.size).min(self.width);
-        Tile { start: self.start, rows: self.rows, width: self.width, columns: from..to, lent: PhantomData }
-    }
-}
-
-/// Some columns of a matrix, in all its rows.
-#[derive(Debug)]
-pub(crate) struct Tile<'a> {
-    start: *mut f32,
-    rows: usize,
-    width: usize,
-    columns: Range<usize>,
-    lent: PhantomData<&'a mut [f32]>,
-}
-
-// SAFETY: a tile alone has its columns, as a `&mut [f32]` would.
-unsafe impl Send for Tile<'_> {}
-
-impl Tile<'_> {
-    /// Which columns of the matrix these are.
-    pub(crate) fn columns(&self) -> Range<usize> {
-        self.columns.clone()
-    }
-
-    pub(crate) const fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// The tile's part of row `row`; empty for a row that is not there.
-    pub(crate) fn row(&mut self, row: usize) -> &mut [f32] {
-        if row >= self.rows {
-            return &mut [];
-        }
-        let from = row.saturating_mul(self.width).saturating_add(self.columns.start);
-        // SAFETY: `row < rows` and `columns.start <= width`, so this is within the matrix or one past it.
-        let start = unsafe { self.start.add(from) };
-        // SAFETY: `columns.end <= width`, so the run ends within the row; the tile alone has these columns, and `self` is
-        // lent mutably for as long as the run is used.
-        unsafe { std::slice::from_raw_parts_mut(start, self.columns.len()) }
+        let columns = self.size.min(self.width.saturating_sub(from));
+        // Without rows there may be no elements to point past.
+        let skip = if self.rows == 0 { 0 } else { from };
+        // SAFETY: the first row has `width` elements, and `skip` is at most as many.
+        let start = unsafe { self.start.add(skip) };
+        // SAFETY: the matrix is a slice that is lent to us for `'a`, its rows begin `width` apart, and `from + columns` is at
+        // most `width`. The caller asks for each number once, and parts of other numbers have other columns.
+        unsafe { MatMut::of_columns(start, self.rows, columns, self.width) }
     }
 }
 

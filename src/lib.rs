@@ -31,6 +31,7 @@
 //!
 //! | you have | use |
 //! |---|---|
+//! | a path to a model, however it is kept | `Model::open` (with `std`) |
 //! | a whole file in memory | [`SafeTensors::open`] |
 //! | no allocator | [`SafeTensors::open_in`] with your own [`safetensors::Slot`]s |
 //! | the beginning of a file and its length | [`safetensors::Header::open`], which says how many bytes it still needs |
@@ -89,6 +90,7 @@ mod limits;
 pub mod model;
 mod name;
 mod num;
+pub mod quant;
 pub mod safetensors;
 mod shape;
 pub mod shards;

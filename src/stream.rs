@@ -4,6 +4,7 @@
 //! The formats have their own names for these ([`safetensors::Writer`](crate::safetensors::Writer),
 //! [`gguf::Writer`](crate::gguf::Writer)), each with its own reason why there can be no such file.
 
+use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -83,6 +84,65 @@ impl PlannedTensor {
     }
 }
 
+/// Where everything goes in a file that is still to be written, whatever its format: the bytes of its header, the tensors in
+/// the order of their bytes, and its length. The plans of the formats are made of one.
+#[derive(Clone, Debug)]
+pub struct Layout<P> {
+    head: Vec<u8>,
+    tensors: Vec<PlannedTensor>,
+    file_len: u64,
+    plan: PhantomData<fn() -> P>,
+}
+
+impl<P> Layout<P> {
+    /// A file of `file_len` bytes that begins with `head`, with `tensors` in the order of their bytes behind it.
+    pub(crate) const fn new(head: Vec<u8>, tensors: Vec<PlannedTensor>, file_len: u64) -> Self {
+        Self { head, tensors, file_len, plan: PhantomData }
+    }
+
+    /// The file's first bytes, up to the padding in front of the first tensor.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// The file's length in bytes.
+    pub const fn file_len(&self) -> u64 {
+        self.file_len
+    }
+
+    /// The tensors, in the order in which their bytes stand in the file.
+    pub fn tensors(&self) -> impl ExactSizeIterator<Item = PlannedTensor> + DoubleEndedIterator + Clone + '_ {
+        self.tensors.iter().copied()
+    }
+
+    /// Writes the file, asking `bytes` for each tensor's by its index (in the order of [`tensors`](Self::tensors)).
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::ByteCount`] where a tensor's are not as many as was planned, [`WriteError::Sink`] where the sink
+    /// fails. What the sink has then is no whole file.
+    pub fn write<S: Sink, B: AsRef<[u8]>>(
+        &self,
+        sink: &mut S,
+        mut bytes: impl FnMut(usize) -> B,
+    ) -> Result<(), WriteError<P, S::Error>> {
+        let mut writer = self.writer(sink)?;
+        while let Some(mut tensor) = writer.tensor()? {
+            tensor.write(bytes(tensor.index()).as_ref())?;
+        }
+        writer.finish().map(|_| ())
+    }
+
+    /// Begins to write the file: the header goes into `sink` at once, and the tensors' bytes follow in any chunks.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Sink`] where the sink fails.
+    pub fn writer<S: Sink>(&self, sink: S) -> Result<Writer<'_, S, P>, WriteError<P, S::Error>> {
+        Writer::begin(&self.head, &self.tensors, self.file_len, sink)
+    }
+}
+
 /// A file being written: the header is in the sink, the tensors follow one by one.
 ///
 /// No byte is held back, so a file of any length takes no memory here. A tensor is whole before the next begins, and
@@ -144,7 +204,7 @@ static ZEROS: [u8; 4096] = [0; 4096];
 
 impl<'p, S: Sink, P> Writer<'p, S, P> {
     /// Begins a file of `file_len` bytes with `head`, which ends in front of the first of `tensors`.
-    pub(crate) fn begin(
+    fn begin(
         head: &[u8],
         tensors: &'p [PlannedTensor],
         file_len: u64,

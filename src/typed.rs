@@ -170,6 +170,9 @@ pub enum CastError {
         /// The byte that stands there.
         byte: u8,
     },
+    /// The bytes are those of a mapped file, which others may write to: that each is 0 or 1 would not stay true. Copy them
+    /// (`model::Tensor::to_bools`), or look at them as bytes.
+    Mapped,
     /// There was no memory for a copy.
     Alloc {
         /// How many bytes it takes.
@@ -193,6 +196,7 @@ impl fmt::Display for CastError {
             Self::Size { expected, found } => write!(f, "the tensor has {found} bytes, not {expected}"),
             Self::ByteOrder => f.write_str("the tensor is little-endian and this machine is not"),
             Self::NotBool { index, byte } => write!(f, "element {index} is {byte}, neither 0 nor 1"),
+            Self::Mapped => f.write_str("the bytes are those of a mapped file, which may change"),
             Self::Alloc { bytes } => write!(f, "there is no memory for a copy of {bytes} bytes"),
         }
     }
@@ -367,9 +371,13 @@ impl<'a> TensorView<'a> {
     ///
     /// # Errors
     ///
-    /// [`CastError::Dtype`] for another dtype; [`CastError::NotBool`] with the first byte that is neither.
+    /// [`CastError::Dtype`] for another dtype; [`CastError::NotBool`] with the first byte that is neither;
+    /// [`CastError::Mapped`] for a tensor of a mapped file, whose bytes others may write to.
     pub fn as_bool(&self) -> Result<&'a [bool], CastError> {
         self.expect(Dtype::BOOL)?;
+        if self.is_shared() {
+            return Err(CastError::Mapped);
+        }
         bytemuck::checked::try_cast_slice(self.bytes()).map_err(|_| {
             let index = self.bytes().iter().position(|byte| *byte > 1).unwrap_or(0);
             let byte = self.bytes().get(index).copied().unwrap_or(0);

@@ -15,12 +15,26 @@ pub struct TensorView<'a> {
     shape: Shape<'a>,
     span: Span,
     bytes: &'a [u8],
+    /// Whether somebody else may write to the bytes, as to those of a mapped file.
+    shared: bool,
 }
 
 impl<'a> TensorView<'a> {
     #[inline]
     pub(crate) const fn new(name: Name<'a>, dtype: Dtype, shape: Shape<'a>, span: Span, bytes: &'a [u8]) -> Self {
-        Self { name, dtype, shape, span, bytes }
+        Self { name, dtype, shape, span, bytes, shared: false }
+    }
+
+    /// The same, of bytes that somebody else may write to.
+    #[cfg(feature = "std")]
+    pub(crate) const fn shared(self) -> Self {
+        Self { shared: true, ..self }
+    }
+
+    /// Whether somebody else may write to the bytes.
+    #[inline]
+    pub(crate) const fn is_shared(&self) -> bool {
+        self.shared
     }
 
     /// The tensor's name.

@@ -46,7 +46,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// A stable code, as those of [`ErrorKind::code`].
+    /// A stable code, as those of [`ErrorKind::code`](crate::ErrorKind::code).
     ///
     /// ```
     /// let error = tensorgate::file::Head::open("no such file".as_ref()).unwrap_err();

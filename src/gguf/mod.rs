@@ -33,6 +33,8 @@ pub use tensor::{TensorError, TensorInfo, TensorView};
 pub use text::Str;
 pub use types::{Block, GgmlType};
 pub use value::{Pair, Value, ValueError, ValueType};
+#[cfg(feature = "std")]
+pub(crate) use write::gather;
 #[cfg(feature = "alloc")]
 pub use write::{
     NO_PAIRS, PairSpec, Plan, PlanError, PlannedTensor, TensorData, TensorSpec, TensorWriter, WriteError,

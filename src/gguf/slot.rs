@@ -88,20 +88,6 @@ impl Spare for Slot {
     fn spare_mut(&mut self) -> &mut [u32; 2] {
         &mut self.table
     }
-
-    /// The slots as a vector; `None` where there is no memory to copy lent ones.
-    #[cfg(feature = "alloc")]
-    pub(super) fn into_vec(self) -> Option<alloc::vec::Vec<Slot>> {
-        match self {
-            Self::Owned(slots) => Some(slots),
-            Self::Lent(lent) => {
-                let mut slots = alloc::vec::Vec::new();
-                slots.try_reserve_exact(lent.len()).ok()?;
-                slots.extend_from_slice(lent);
-                Some(slots)
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ pub use crate::stream::PlannedTensor;
 use super::pairs::{ALIGNMENT_KEY, DEFAULT_ALIGNMENT, printable};
 use super::slot::{Slot, Store};
 use super::{Endian, check};
+use crate::stream::Layout;
 use crate::{ErrorKind, Name, Sink, Span, num, stream};
 use head::{Head, text_len};
 
@@ -83,6 +84,25 @@ where
     P: Into<PairSpec<'k>>,
     T: Into<TensorData<'a>>,
 {
+    let (plan, data) = gather(pairs, tensors, options)?;
+    let mut file = Vec::new();
+    let len = num::narrow(plan.file_len()).ok_or(PlanError::OutOfMemory)?;
+    file.try_reserve_exact(len).map_err(WriteError::Sink)?;
+    plan.write(&mut file, |index| data.get(index).copied().unwrap_or_default())?;
+    Ok(file)
+}
+
+/// The plan of a file of tensors that are at hand, and their bytes by index, which are as many as they must be and in the
+/// file's byte order.
+pub(crate) fn gather<'k, 'a, P, T, E>(
+    pairs: impl IntoIterator<Item = P>,
+    tensors: impl IntoIterator<Item = T>,
+    options: &WriteOptions,
+) -> Result<(Plan, Vec<&'a [u8]>), WriteError<E>>
+where
+    P: Into<PairSpec<'k>>,
+    T: Into<TensorData<'a>>,
+{
     let mut draft = Draft::new(pairs, options)?;
     let mut data: Vec<&[u8]> = Vec::new();
     for tensor in tensors {
@@ -99,12 +119,7 @@ where
         data.try_reserve(1).map_err(|_| PlanError::OutOfMemory)?;
         data.push(tensor.bytes());
     }
-    let plan = draft.finish()?;
-    let mut file = Vec::new();
-    let len = num::narrow(plan.file_len()).ok_or(PlanError::OutOfMemory)?;
-    file.try_reserve_exact(len).map_err(WriteError::Sink)?;
-    plan.write(&mut file, |index| data.get(index).copied().unwrap_or_default())?;
-    Ok(file)
+    Ok((draft.finish()?, data))
 }
 
 /// A file that is still to be written: its header, its length, and where each tensor's bytes go.
@@ -136,8 +151,7 @@ where
 /// ```
 #[derive(Clone, Debug)]
 pub struct Plan {
-    head: Vec<u8>,
-    tensors: Vec<PlannedTensor>,
+    layout: Layout<PlanError>,
     data: Span,
     alignment: u32,
     endian: Endian,
@@ -172,12 +186,17 @@ impl Plan {
 
     /// The file's first bytes: magic, version, counts, pairs and infos, without the padding behind them.
     pub fn header(&self) -> &[u8] {
-        &self.head
+        self.layout.head()
     }
 
     /// The file's length in bytes, padding and all.
     pub const fn file_len(&self) -> u64 {
-        self.data.end()
+        self.layout.file_len()
+    }
+
+    /// Where everything goes, as for a file of any format.
+    pub const fn layout(&self) -> &Layout<PlanError> {
+        &self.layout
     }
 
     /// Where the data section begins: behind the padding of the header, or, without tensors, where the file ends.
@@ -197,7 +216,7 @@ impl Plan {
 
     /// The tensors, in the order in which they were given, which is that of their bytes in the file.
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = PlannedTensor> + DoubleEndedIterator + Clone + '_ {
-        self.tensors.iter().copied()
+        self.layout.tensors()
     }
 
     /// Writes the file, asking `bytes` for each tensor's by its index, in order.
@@ -209,13 +228,9 @@ impl Plan {
     pub fn write<S: Sink, B: AsRef<[u8]>>(
         &self,
         sink: &mut S,
-        mut bytes: impl FnMut(usize) -> B,
+        bytes: impl FnMut(usize) -> B,
     ) -> Result<(), WriteError<S::Error>> {
-        let mut writer = self.writer(sink)?;
-        while let Some(mut tensor) = writer.tensor()? {
-            tensor.write(bytes(tensor.index()).as_ref())?;
-        }
-        writer.finish().map(|_| ())
+        self.layout.write(sink, bytes)
     }
 
     /// Begins to write the file: the header goes into `sink` at once, and the tensors' bytes follow in any chunks.
@@ -224,7 +239,7 @@ impl Plan {
     ///
     /// [`WriteError::Sink`] where the sink fails.
     pub fn writer<S: Sink>(&self, sink: S) -> Result<Writer<'_, S>, WriteError<S::Error>> {
-        Writer::begin(&self.head, &self.tensors, self.file_len(), sink)
+        self.layout.writer(sink)
     }
 }
 
@@ -379,7 +394,8 @@ impl<'o> Draft<'o> {
             *tensor = PlannedTensor::new(tensor.index(), Span::new(start, end).unwrap_or(data));
         }
         let endian = self.head.endian();
-        Ok(Plan { head: self.head.into_bytes(), tensors: self.tensors, data, alignment: self.alignment, endian })
+        let layout = Layout::new(self.head.into_bytes(), self.tensors, data.end());
+        Ok(Plan { layout, data, alignment: self.alignment, endian })
     }
 }
 

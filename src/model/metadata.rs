@@ -45,7 +45,7 @@ impl<'m> MetadataValue<'m> {
 /// Of a split GGUF model only the first file counts, as for llama.cpp.
 ///
 /// ```
-/// use tensorgate::model::{MetadataValue, Model, Options};
+/// use tensorgate::model::{Model, Options};
 /// let mut file = 33_u64.to_le_bytes().to_vec();
 /// file.extend_from_slice(br#"{"__metadata__":{"format":"pt"} }"#);
 /// let model = Model::from_reader(std::io::Cursor::new(file), &Options::default())?;

@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::vec::Vec;
 
 use super::table::{Entry, Table};
 use super::{ElementType, ModelFile};
-use crate::file::{Advice, FileBytes};
+use crate::file::{Advice, FileBytes, Hold};
 use crate::gguf::Endian;
-use crate::{Name, Shape, Span, TensorView, num};
+use crate::{CastError, Dtype, Name, Shape, Span, TensorView, num};
 
 /// A tensor of a model: proved, and with its file's bytes kept alive for as long as it is there. Cheap to clone, and can
 /// be sent between threads.
@@ -60,7 +61,7 @@ impl Tensor {
     }
 
     /// It as the core's view, with typed access and slices: `None` for blocks, and for numbers of more than a byte in a
-    /// big-endian file.
+    /// big-endian file. Its [`as_bool`](TensorView::as_bool) refuses a mapped file; see [`to_bools`](Self::to_bools).
     ///
     /// ```
     /// # use tensorgate::model::{Model, Options};
@@ -79,7 +80,36 @@ impl Tensor {
             return None;
         }
         let (name, shape) = (Name::from(self.name()), Shape::from(self.shape()));
-        Some(TensorView::new(name, dtype, shape, self.entry.span, self.bytes()))
+        let view = TensorView::new(name, dtype, shape, self.entry.span, self.bytes());
+        Some(if self.bytes.hold() == Hold::Map { view.shared() } else { view })
+    }
+
+    /// A copy of the elements of a `BOOL` tensor, each looked at once: the way to them where the file is mapped, so that
+    /// what was checked could change behind the check.
+    ///
+    /// # Errors
+    ///
+    /// [`CastError::Dtype`] for another dtype (blocks count as bytes, `U8`), [`CastError::NotBool`] with the first byte that is neither 0 nor 1,
+    /// [`CastError::Alloc`].
+    pub fn to_bools(&self) -> Result<Vec<bool>, CastError> {
+        let expected = Dtype::BOOL;
+        match self.entry.element.dtype() {
+            Some(found) if found != expected => return Err(CastError::Dtype { expected, found }),
+            None => return Err(CastError::Dtype { expected, found: Dtype::U8 }),
+            Some(_) => {}
+        }
+        let bytes = self.bytes();
+        let mut bools = Vec::new();
+        let out_of_memory = CastError::Alloc { bytes: num::widen(bytes.len()) };
+        bools.try_reserve_exact(bytes.len()).map_err(|_| out_of_memory)?;
+        for (index, byte) in bytes.iter().enumerate() {
+            bools.push(match *byte {
+                0 => false,
+                1 => true,
+                byte => return Err(CastError::NotBool { index: num::widen(index), byte }),
+            });
+        }
+        Ok(bools)
     }
 
     /// Which of the model's [`files`](super::Model::files) it is in.

@@ -13,6 +13,8 @@ pub use header::OwnedHeader;
 pub use header::{Header, TensorInfo};
 pub use metadata::{Metadata, MetadataIter};
 pub use slot::Slot;
+#[cfg(feature = "std")]
+pub(crate) use write::gather;
 #[cfg(feature = "alloc")]
 pub use write::{
     NO_METADATA, Plan, PlanError, PlannedTensor, TensorData, TensorSpec, TensorWriter, WriteError, Writer,

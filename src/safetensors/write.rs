@@ -19,6 +19,7 @@ pub use crate::stream::PlannedTensor;
 
 use crate::safetensors::Metadata;
 use crate::sink::Count;
+use crate::stream::Layout;
 use crate::{Limits, Name, Sink, Span, num, stream};
 
 /// Why a file was not finished. `E` is the sink's error; that of a `Vec<u8>` unless named.
@@ -75,7 +76,27 @@ where
     K: Into<Name<'m>>,
     V: Into<Name<'m>>,
 {
-    let mut draft = Draft::new(&Limits::DEFAULT);
+    let (plan, data) = gather(tensors, metadata, &Limits::DEFAULT)?;
+    let mut file = Vec::new();
+    let len = num::narrow(plan.file_len()).ok_or(PlanError::OutOfMemory)?;
+    file.try_reserve_exact(len).map_err(WriteError::Sink)?;
+    plan.write(&mut file, |index| data.get(index).copied().unwrap_or_default())?;
+    Ok(file)
+}
+
+/// The plan of a file of tensors that are at hand, and their bytes by index, which are as many as they must be.
+pub(crate) fn gather<'a, 'm, T, M, K, V, E>(
+    tensors: impl IntoIterator<Item = T>,
+    metadata: Option<M>,
+    limits: &Limits,
+) -> Result<(Plan, Vec<&'a [u8]>), WriteError<E>>
+where
+    T: Into<TensorData<'a>>,
+    M: IntoIterator<Item = (K, V)>,
+    K: Into<Name<'m>>,
+    V: Into<Name<'m>>,
+{
+    let mut draft = Draft::new(limits);
     let mut data: Vec<&[u8]> = Vec::new();
     for tensor in tensors {
         let tensor: TensorData<'a> = tensor.into();
@@ -89,12 +110,7 @@ where
         data.push(tensor.bytes());
     }
     draft.metadata(metadata)?;
-    let plan = draft.finish()?;
-    let mut file = Vec::new();
-    let len = num::narrow(plan.file_len()).ok_or(PlanError::OutOfMemory)?;
-    file.try_reserve_exact(len).map_err(WriteError::Sink)?;
-    plan.write(&mut file, |index| data.get(index).copied().unwrap_or_default())?;
-    Ok(file)
+    Ok((draft.finish()?, data))
 }
 
 /// A file that is still to be written: its header, its length, and where each tensor's bytes go.
@@ -124,10 +140,8 @@ where
 /// ```
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The length word, the JSON and its padding.
-    prefix: Vec<u8>,
-    tensors: Vec<PlannedTensor>,
-    file_len: u64,
+    /// Its head is the length word, the JSON and its padding.
+    layout: Layout<PlanError>,
 }
 
 impl Plan {
@@ -160,23 +174,28 @@ impl Plan {
 
     /// The file's first bytes: the eight of the header's length, then [`header`](Self::header).
     pub fn prefix(&self) -> &[u8] {
-        &self.prefix
+        self.layout.head()
     }
 
     /// The JSON with its padding, as it stands in the file behind the eight bytes of its length.
     pub fn header(&self) -> &[u8] {
-        self.prefix.split_first_chunk::<8>().map(|(_, header)| header).unwrap_or_default()
+        self.prefix().split_first_chunk::<8>().map(|(_, header)| header).unwrap_or_default()
     }
 
     /// The file's length in bytes.
     pub const fn file_len(&self) -> u64 {
-        self.file_len
+        self.layout.file_len()
+    }
+
+    /// Where everything goes, as for a file of any format.
+    pub const fn layout(&self) -> &Layout<PlanError> {
+        &self.layout
     }
 
     /// The tensors, in the order in which their bytes stand in the file: without a gap, from the end of
     /// [`prefix`](Self::prefix) to [`file_len`](Self::file_len).
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = PlannedTensor> + DoubleEndedIterator + Clone + '_ {
-        self.tensors.iter().copied()
+        self.layout.tensors()
     }
 
     /// Writes the file, asking `bytes` for each tensor's by its index (in the order of [`tensors`](Self::tensors)).
@@ -188,13 +207,9 @@ impl Plan {
     pub fn write<S: Sink, B: AsRef<[u8]>>(
         &self,
         sink: &mut S,
-        mut bytes: impl FnMut(usize) -> B,
+        bytes: impl FnMut(usize) -> B,
     ) -> Result<(), WriteError<S::Error>> {
-        let mut writer = self.writer(sink)?;
-        while let Some(mut tensor) = writer.tensor()? {
-            tensor.write(bytes(tensor.index()).as_ref())?;
-        }
-        writer.finish().map(|_| ())
+        self.layout.write(sink, bytes)
     }
 
     /// Begins to write the file: the header goes into `sink` at once, and the tensors' bytes follow in any chunks.
@@ -203,7 +218,7 @@ impl Plan {
     ///
     /// [`WriteError::Sink`] where the sink fails.
     pub fn writer<S: Sink>(&self, sink: S) -> Result<Writer<'_, S>, WriteError<S::Error>> {
-        Writer::begin(&self.prefix, &self.tensors, self.file_len, sink)
+        self.layout.writer(sink)
     }
 }
 
@@ -331,7 +346,7 @@ impl<'a, 'm, 'l> Draft<'a, 'm, 'l> {
             tensors.push(PlannedTensor::new(item.index, span));
             start = span.end();
         }
-        Ok(Plan { prefix, tensors, file_len })
+        Ok(Plan { layout: Layout::new(prefix, tensors, file_len) })
     }
 
     /// Tensors: no name twice, then widest dtype first and by name. Metadata: no key twice, by key.

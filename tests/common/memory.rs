@@ -1,4 +1,5 @@
 //! Memory that is counted and rationed, and sinks that keep little or fail: for tests of writers.
+#![allow(dead_code, reason = "each test uses its own part")]
 #![allow(unsafe_code, reason = "an allocator that counts, and fails on demand, can only be written so")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

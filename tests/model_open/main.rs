@@ -15,7 +15,7 @@ use common::gguf::Writer;
 use tensorgate::file::Hold;
 use tensorgate::gguf::{Endian, GgmlType, ValueType};
 use tensorgate::model::{ElementType, Format, MetadataValue, Model, ModelError, Options, Tensor};
-use tensorgate::{Dtype, Limits};
+use tensorgate::{CastError, Dtype, Limits};
 
 /// A header of `U8` tensors of one dimension that tile the data, each with its metadata.
 pub(crate) fn safetensors(metadata: &str, tensors: &[(&str, &[u8])]) -> Vec<u8> {
@@ -227,6 +227,26 @@ fn a_mapped_file_can_be_replaced_by_renaming() {
     std::fs::rename(next, &path).unwrap();
     assert_eq!(old.tensor("w").unwrap().bytes(), b"old");
     assert_eq!(Model::open(&path).unwrap().tensor("w").unwrap().bytes(), b"new!");
+}
+
+/// What was checked of a mapped file can change behind the check, and a `bool` must not.
+#[test]
+fn bools_of_a_mapped_file_are_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let header = r#"{"m":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]},"u":{"dtype":"U8","shape":[1],"data_offsets":[3,4]}}"#;
+    let path = write(folder.path(), "m", &common::file(header, &[0, 1, 1, 7]));
+    for hold in HOLDS {
+        let model = Model::open_with(&path, &Options::default().with_hold(hold)).unwrap();
+        let (m, u) = (model.tensor("m").unwrap(), model.tensor("u").unwrap());
+        let want = if hold == Hold::Map { Err(CastError::Mapped) } else { Ok(&[false, true, true][..]) };
+        assert_eq!(m.view().unwrap().as_bool(), want);
+        assert_eq!(m.to_bools().unwrap(), [false, true, true]);
+        let other = CastError::Dtype { expected: Dtype::BOOL, found: Dtype::U8 };
+        assert_eq!(u.to_bools(), Err(other));
+    }
+    std::fs::write(&path, common::file(header, &[0, 1, 2, 7])).unwrap();
+    let m = Model::open(&path).unwrap().tensor("m").unwrap();
+    assert_eq!(m.to_bools(), Err(CastError::NotBool { index: 2, byte: 2 }));
 }
 
 #[test]

@@ -554,8 +554,8 @@ fn norm(level: Level, norm: &Norm, epsilon: f32, x: &[f32], out: &mut [f32]) -> 
 
 fn activate(level: Level, activation: Activation, values: &mut [f32]) {
     match activation {
-        Activation::GeluNew => simd::gelu(level, Gelu::Tanh, values),
-        Activation::Gelu => simd::gelu(level, Gelu::Erf, values),
+        Activation::GeluNew => simd::gelu(level, values, Gelu::Tanh),
+        Activation::Gelu => simd::gelu(level, values, Gelu::Erf),
         Activation::Relu => simd::relu(level, values),
     }
 }

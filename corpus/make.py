@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes every file of the corpus and MANIFEST.tsv from the explicit descriptions in rows/.
 
-    python3 corpus/make.py           write corpus/accept, corpus/reject, corpus/sets and corpus/MANIFEST.tsv
+    python3 corpus/make.py           write corpus/accept, corpus/deep, corpus/reject, corpus/sets and corpus/MANIFEST.tsv
     python3 corpus/make.py --check   write nothing; exit 1 where anything differs
 
 The modules of rows/ append to common.ROWS. The verdict, code and offset of a row are worked out in the description itself
@@ -43,7 +43,7 @@ def manifest(rows):
 
 
 def files_there():
-    for folder in ("accept", "reject", "sets"):
+    for folder in ("accept", "deep", "reject", "sets"):
         for path in sorted((HERE / folder).rglob("*")):
             if path.is_file():
                 yield path

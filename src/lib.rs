@@ -39,6 +39,7 @@
 //! | a sharded model | [`ShardIndex::open`], then [`ShardIndex::check_shard`] for each shard |
 //! | bytes of which you know nothing | [`detect::detect`] |
 //! | a tensor | [`TensorView::as_le`] at any alignment, [`TensorView::as_slice`] where aligned, [`TensorView::slice`] for a part |
+//! | doubts about a tensor's numbers | [`scan::Scan`] |
 //! | tensors to save | [`safetensors::Plan`], or [`safetensors::serialize`] in one call |
 //!
 //! # What strict means
@@ -92,6 +93,7 @@ mod name;
 mod num;
 pub mod quant;
 pub mod safetensors;
+pub mod scan;
 mod shape;
 pub mod shards;
 #[cfg(feature = "std")]

@@ -11,7 +11,7 @@ const HOUSE: &[&[&str]] = &[
     &["dtype", "shape", "name", "json", "unique"],
     &["view", "typed", "slice"],
     &["safetensors", "shards", "gguf", "quant"],
-    &["detect", "audit"],
+    &["detect", "scan", "audit"],
     &["file"],
     &["model"],
     &["simd", "tokenizer"],

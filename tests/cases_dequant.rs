@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 use tensorgate::gguf::{Endian, GgmlType};
 use tensorgate::quant::{
-    QuantError, Values, check_row, decode, decode_block, decode_from, faults, is_decodable, swap_order,
+    QuantError, check_row, decode, decode_block, decode_from, faults, is_decodable, swap_order,
 };
 
 fn hex(case: &Json, field: &str) -> Vec<u8> {
@@ -139,7 +139,7 @@ mod tensors {
     use super::*;
     use tensorgate::Gguf;
     use tensorgate::gguf::{NO_PAIRS, TensorSpec, WriteOptions, serialize};
-    use tensorgate::quant::Rows;
+    use tensorgate::quant::{Rows, Values};
 
     /// The elements of a tensor in every lazy way, against decoding all at once.
     #[test]

@@ -4,8 +4,12 @@ mod common;
 
 #[path = "cli/check.rs"]
 mod check;
+#[path = "cli/deep.rs"]
+mod deep;
 #[path = "cli/gguf.rs"]
 mod gguf;
+#[path = "cli/hash.rs"]
+mod hash;
 #[path = "cli/index.rs"]
 mod index;
 #[path = "cli/inspect.rs"]

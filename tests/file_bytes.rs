@@ -11,7 +11,7 @@ const HOLDS: [Hold; 3] = [Hold::Map, Hold::Snapshot, Hold::Read];
 const LIMIT: u64 = FileBytes::MEMORY_LIMIT;
 
 fn code(outcome: Result<FileBytes, ReadError>) -> &'static str {
-    outcome.map(|_| "").unwrap_or_else(|error| error.code())
+    outcome.map_or_else(|error| error.code(), |_| "")
 }
 
 /// A file of so many bytes that differ from their neighbours.
@@ -92,8 +92,8 @@ fn a_file_that_changes_between_its_head_and_the_whole_is_refused() {
         let other = folder.path().join("other");
         std::fs::write(&other, b"another").unwrap();
         std::fs::rename(other, &path).unwrap();
-        let held = head.into_bytes(hold, LIMIT).unwrap();
-        assert!(*held == *bytes && held.identity().unwrap() != Identity::at(&path).unwrap());
+        let whole = head.into_bytes(hold, LIMIT).unwrap();
+        assert!(*whole == *bytes && whole.identity().unwrap() != Identity::at(&path).unwrap());
     }
 }
 

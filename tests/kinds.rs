@@ -28,6 +28,20 @@ fn every_verdict_has_a_file() {
     }
 }
 
+#[cfg(feature = "alloc")]
+#[test]
+fn every_rule_about_data_has_a_file() {
+    let rows = corpus::deep();
+    let rules: Vec<&str> =
+        tensorgate::audit::RULES.iter().map(|rule| rule.code()).filter(|code| code.starts_with("DT-")).collect();
+    for row in &rows {
+        assert!(rules.iter().any(|code| row.path.starts_with(&format!("deep/{code}/"))), "{}", row.path);
+    }
+    for code in rules {
+        assert!(rows.iter().any(|row| row.rejected.as_ref().unwrap().0 == code), "{code} has no file");
+    }
+}
+
 #[test]
 fn need_more_says_exactly_how_much() {
     let whole = file(r#"{"w":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}}"#, &[1, 2, 3]);

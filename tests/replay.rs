@@ -30,11 +30,12 @@ fn the_manifest_is_complete_and_exact() {
             (Role::Alone, Some(code)) => format!("reject/{code}"),
             (Role::Set, code) => format!("sets/{}", code.unwrap_or("agree")),
             (Role::Part, _) => "sets".to_owned(),
+            (Role::Deep, code) => format!("deep/{}", code.unwrap()),
         };
         let folder = row.path.rsplit_once('/').unwrap().0;
         let above = folder.rsplit_once('/').map_or(folder, |(above, _)| above);
         let stands = match row.role {
-            Role::Alone => folder == home,
+            Role::Alone | Role::Deep => folder == home,
             Role::Set => above == home,
             Role::Part => above.starts_with(&home),
         };
@@ -42,7 +43,7 @@ fn the_manifest_is_complete_and_exact() {
         assert!(named.insert(root.join(&row.path)), "{} has two rows", row.path);
     }
     let there: BTreeSet<_> =
-        ["accept", "reject", "sets"].iter().flat_map(|folder| corpus::files(&root.join(folder))).collect();
+        ["accept", "deep", "reject", "sets"].iter().flat_map(|folder| corpus::files(&root.join(folder))).collect();
     let unnamed: Vec<_> = there.difference(&named).collect();
     assert!(unnamed.is_empty(), "files without a row: {unnamed:?}");
     assert!(named.len() > 100);
@@ -61,6 +62,16 @@ fn every_file_has_its_verdict() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn odd_data_is_none_of_the_headers_business() {
+    for row in corpus::deep() {
+        let bytes = std::fs::read(corpus::folder().join(&row.path)).unwrap();
+        for (way, outcome) in corpus::judge(&row.path, &bytes, &row.terms) {
+            assert_eq!(outcome, Ok(()), "{} ({way})", row.path);
+        }
+    }
 }
 
 #[test]

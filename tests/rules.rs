@@ -84,7 +84,7 @@ fn every_guess_and_every_note_has_its_row() {
     let book = book();
     let rows: Vec<&str> = book
         .lines()
-        .filter(|line| ["| FT-", "| ST-", "| GG-NOTE"].iter().any(|start| line.starts_with(start)))
+        .filter(|line| ["| FT-", "| ST-", "| GG-NOTE", "| DT-"].iter().any(|start| line.starts_with(start)))
         .collect();
     let guesses =
         Guess::ALL.iter().map(|guess| format!("| {} | {} | {} |", guess.code(), guess.what(), guess.advice()));

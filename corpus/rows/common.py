@@ -10,8 +10,8 @@ class Row:
     """One file: where it goes, its bytes, and the verdict that is due to it.
 
     code is None for a file that is accepted; at is the absolute offset of the field that lies. limits names the
-    limits to judge it with where they are not the defaults, as in "tensors=2". verdict is given for the files of sets
-    only: agrees or disagrees for an index, part for a shard.
+    limits to judge it with where they are not the defaults, as in "tensors=2". verdict is given for the files of sets:
+    agrees or disagrees for an index, part for a shard; and for accepted files with something odd in their data: found.
     """
 
     path: str

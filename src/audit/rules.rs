@@ -9,7 +9,7 @@ pub enum Severity {
     Note,
     /// Some readers, or people, will be misled or have trouble.
     Warning,
-    /// The file is sound, but what it belongs to is not.
+    /// The file is sound, but what it belongs to is not; or its header is, but its data is not.
     Error,
 }
 
@@ -166,6 +166,17 @@ rules! {
         "The parts cannot be put in order.";
     GgNoTensors "GG-NOTE-NO-TENSORS" Note "the file has no tensors"
         "It is valid, and usual for a vocabulary or the first part of a split model.";
+
+    DataBool "DT-BOOL" Error "bytes of BOOL tensors that are neither 0 nor 1"
+        "The format does not forbid them, but a bool of another value is undefined in Rust, C and C++; readers see true, false or both.";
+    DataNan "DT-NAN" Warning "elements that are not a number (NaN)"
+        "Whatever is computed with one is no number either; the reference refuses such GGUF tensors with --check-tensors.";
+    DataInfinite "DT-INFINITE" Warning "elements that are infinite"
+        "Masks hold such; among weights it is what is left of an overflow, and makes numbers that are none.";
+    DataScale "DT-SCALE" Warning "blocks with a scale that is infinite or not a number"
+        "All elements of the block are spoilt; the reference refuses such tensors with --check-tensors.";
+    DataZero "DT-ZERO" Note "tensors of nothing but zeros"
+        "Usual for biases and fresh adapters; as a weight it was never written, or is a hole in a sparse file.";
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A file that appears under its name all at once.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::vec::Vec;
@@ -82,13 +82,23 @@ impl<'w> Atomic<'w> {
         Self::in_place(Place::find(path.as_ref(), watch)?, watch)
     }
 
-    /// As [`create_watched`](Self::create_watched), with the mode of the file `like`, where there is one.
+    /// As [`create_watched`](Self::create_watched); a file that is new has the mode of `like`, where there is one.
     pub(super) fn create_like(path: &Path, like: Option<&Path>, watch: &'w dyn Watch) -> Result<Self, AtomicError> {
         let mut place = Place::find(path, watch)?;
-        if place.mode.is_none() {
-            place.mode = like.and_then(|like| fs::metadata(like).ok()).map(|metadata| metadata.permissions());
-        }
+        place.mode = place.mode.or_else(|| place::mode_of(like));
         Self::in_place(place, watch)
+    }
+
+    /// A file of `folder` that will be [`named`](Staged::name) later, with the mode of the file `like`, where there is one.
+    /// Until then it goes by `path`, which is not looked at.
+    pub(super) fn create_in(
+        folder: &Path,
+        path: &Path,
+        like: Option<&Path>,
+        watch: &'w dyn Watch,
+    ) -> Result<Self, AtomicError> {
+        let folder = open_folder(folder).map_err(|error| AtomicError::new(Step::Inspect, folder, error))?;
+        Self::in_place(Place { target: path.to_path_buf(), folder, mode: place::mode_of(like) }, watch)
     }
 
     fn in_place(place: Place, watch: &'w dyn Watch) -> Result<Self, AtomicError> {
@@ -181,12 +191,12 @@ impl<'w> Atomic<'w> {
     }
 
     /// Takes the bytes of `from` in `[start, start + len)`, in the kernel where it can.
-    pub(super) fn copy_from(&mut self, from: &mut File, start: u64, len: u64) -> io::Result<()> {
+    pub(super) fn copy_from(&mut self, from: &File, start: u64, len: u64) -> io::Result<()> {
         let outcome = self.copy(from, start, len);
         self.remember(outcome)
     }
 
-    fn copy(&mut self, from: &mut File, start: u64, len: u64) -> io::Result<()> {
+    fn copy(&mut self, mut from: &File, start: u64, len: u64) -> io::Result<()> {
         self.drain()?;
         from.seek(SeekFrom::Start(start))?;
         let mut left = len;
@@ -194,7 +204,7 @@ impl<'w> Atomic<'w> {
             self.staged.before(Step::Write)?;
             let some = left.min(crate::num::widen(CHUNK).saturating_mul(8));
             // On Linux this is `copy_file_range`, which shares blocks where the file system can.
-            let copied = io::copy(&mut io::Read::take(&*from, some), &mut self.file)?;
+            let copied = io::copy(&mut io::Read::take(from, some), &mut self.file)?;
             if copied == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }

@@ -114,6 +114,14 @@ impl Head {
         Self { source, bytes: Vec::new(), read: 0, ended: false, stream_limit: Self::STREAM_LIMIT }
     }
 
+    /// The open file, where it is a regular one.
+    pub(crate) fn regular(&self) -> Option<&File> {
+        match &self.source {
+            Source::Regular { file, .. } => Some(file),
+            Source::Stream(_) => None,
+        }
+    }
+
     /// The same, giving a stream up after `bytes` bytes.
     #[must_use]
     pub fn with_stream_limit(mut self, bytes: u64) -> Self {
@@ -131,6 +139,14 @@ impl Head {
         match &self.source {
             Source::Regular { identity, .. } => Some(identity.len()),
             Source::Stream(_) => self.ended.then_some(self.read),
+        }
+    }
+
+    /// The open file, where it is a regular one: to read its data at any place without moving it (`pread`).
+    pub fn file(&self) -> Option<&File> {
+        match &self.source {
+            Source::Regular { file, .. } => Some(file),
+            Source::Stream(_) => None,
         }
     }
 

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::vec::Vec;
 
 mod error;
+mod folder;
+mod sharded;
 
 pub use error::SaveError;
+pub use sharded::SavedShards;
 
 use super::atomic::{Atomic, AtomicError, Step, Watch};
 use crate::gguf::{self, PairSpec, WriteOptions};
@@ -74,6 +76,11 @@ impl<'w> Saver<'w> {
     pub const fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
+    }
+
+    /// What readers of the saved files will at most accept.
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// Saves a safetensors file of tensors that are at hand, such as views of mapped files: also of the one at `path`.

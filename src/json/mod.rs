@@ -25,3 +25,5 @@
 pub(crate) mod lex;
 pub(crate) mod object;
 pub(crate) mod text;
+#[cfg(feature = "alloc")]
+pub(crate) mod write;

@@ -20,6 +20,7 @@
 //! files of a split against each other, before anything is handed out. What a mapped file cannot promise stands at
 //! [`FileBytes`]; [`Hold::Snapshot`] is for those who need certainty.
 
+pub mod checkpoint;
 mod element;
 mod error;
 mod file;

@@ -58,7 +58,6 @@ pub(super) fn ue4m3_half(code: u8) -> f32 {
 
 /// The IEEE half next to a single, ties to the even one; what is past 65,519.99 is infinite, a NaN stays one.
 #[inline]
-#[cfg(test)]
 pub(super) fn to_f16(value: f32) -> [u8; 2] {
     let bits = value.to_bits();
     let magnitude = bits & 0x7FFF_FFFF;
@@ -79,7 +78,6 @@ pub(super) fn to_f16(value: f32) -> [u8; 2] {
 
 /// The upper half of the single next to a single, ties to the even one; a NaN becomes a quiet one.
 #[inline]
-#[cfg(test)]
 pub(super) fn to_bf16(value: f32) -> [u8; 2] {
     let bits = value.to_bits();
     let rounded =

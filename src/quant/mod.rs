@@ -1,11 +1,30 @@
-//! Block formats: decoding every type of GGUF to `f32`, and checking its data.
+//! Block formats: decoding every type of GGUF to `f32`, checking its data, and encoding the common types.
 //!
 //! A quantised tensor is a row of blocks, each a few numbers (scales, minima) and 32 to 256 elements of a few bits.
 //! [`decode`] turns whole blocks into `f32`, bit for bit as the reference does (`ggml-quants.c` of ggml 0.25.3, built
 //! without fused operations); [`Values`] does so lazily and [`Rows`] row by row over a tensor of a file. [`check_row`] is
-//! what the reference does with `--check-tensors`. Nothing here allocates.
+//! what the reference does with `--check-tensors`. [`encode`] writes the common types as the reference's quantiser does
+//! without an importance matrix. Nothing here allocates.
+//!
+//! What each type is, where its encoder is byte-equal with the reference and where it is not: `docs/quant.md`.
+//!
+//! ```
+//! # fn main() -> Result<(), tensorgate::quant::QuantError> {
+//! use tensorgate::{gguf::GgmlType, quant};
+//!
+//! let values: [f32; 32] = core::array::from_fn(|at| at as f32 / 31.0);
+//! let mut block = [0; 34];
+//! quant::encode(GgmlType::Q8_0, &values, &mut block)?;
+//! quant::check_row(GgmlType::Q8_0, &block)?;
+//! let mut back = [0.0; 32];
+//! quant::decode(GgmlType::Q8_0, &block, &mut back)?;
+//! assert!(values.iter().zip(back).all(|(value, back)| (value - back).abs() < 1.0 / 250.0));
+//! # Ok(())
+//! # }
+//! ```
 
 mod check;
+mod encode;
 mod error;
 mod four;
 #[cfg(feature = "iq")]
@@ -21,6 +40,7 @@ mod ternary;
 mod view;
 
 pub use check::{Faults, check_row, faults};
+pub use encode::{NonFinite, encode, encode_with, is_encodable};
 pub use error::{Fault, QuantError, What};
 pub use order::swap_order;
 pub use view::{Rows, Values};

@@ -37,6 +37,11 @@ const FRAME: u64 = 8;
 /// The header's length is a multiple of this, so that the data begins aligned for the widest dtype.
 const PADDING: u64 = 8;
 
+/// A data section that moves is moved by a multiple of this, so that tensors are as well aligned as they were: no type and
+/// no vector register wants more.
+#[cfg(feature = "std")]
+const SHIFT: u64 = 64;
+
 /// No metadata, where a writer asks for some.
 pub const NO_METADATA: Option<Metadata<'static>> = None;
 
@@ -170,6 +175,31 @@ impl Plan {
         }
         draft.metadata(metadata)?;
         draft.finish()
+    }
+
+    /// The plan of the file of `header` with other metadata. The tensors stay in the order of their data, so that the data
+    /// section stays as it is, and it begins where it did if the new header fits in front of it; else as many bytes further on
+    /// as are a multiple of [`SHIFT`].
+    #[cfg(feature = "std")]
+    pub(crate) fn with_metadata<'m, M>(
+        header: &super::Header<'_>,
+        metadata: Option<M>,
+        limits: &Limits,
+    ) -> Result<Self, PlanError>
+    where
+        M: IntoIterator<Item = (Name<'m>, Name<'m>)>,
+    {
+        let mut draft = Draft::new(limits);
+        for tensor in header.tensors() {
+            draft.tensor(tensor.into())?;
+        }
+        draft.metadata(metadata)?;
+        draft.sort_pairs()?;
+        let before = num::widen(header.json().len());
+        draft.lay(|json_len| {
+            let more = json_len.saturating_sub(before).checked_next_multiple_of(SHIFT)?;
+            before.checked_add(more)
+        })
     }
 
     /// The file's first bytes: the eight of the header's length, then [`header`](Self::header).
@@ -317,7 +347,13 @@ impl<'a, 'm, 'l> Draft<'a, 'm, 'l> {
 
     /// Puts everything in its order and writes the header.
     fn finish(mut self) -> Result<Plan, PlanError> {
-        self.sort()?;
+        self.sort_tensors()?;
+        self.sort_pairs()?;
+        self.lay(|json_len| json_len.checked_next_multiple_of(PADDING))
+    }
+
+    /// Writes the header, everything in the order that it has. `pad` says how long it is to be.
+    fn lay(self, pad: impl FnOnce(u64) -> Option<u64>) -> Result<Plan, PlanError> {
         let items = &self.items[..];
         let pairs = self.pairs.as_deref();
         let data_len =
@@ -325,7 +361,7 @@ impl<'a, 'm, 'l> Draft<'a, 'm, 'l> {
         let mut json_len = Count::default();
         let Ok(()) = json::header(&mut json_len, pairs, items);
         let limit = self.limits.header_len();
-        let header_len = json_len.0.checked_next_multiple_of(PADDING).filter(|len| *len <= limit);
+        let header_len = pad(json_len.0).filter(|len| *len <= limit);
         let header_len = header_len.ok_or(PlanError::HeaderLen { limit })?;
         let data_at = FRAME.checked_add(header_len).ok_or(PlanError::FileLen)?;
         let file_len = data_at.checked_add(data_len).ok_or(PlanError::FileLen)?;
@@ -349,8 +385,8 @@ impl<'a, 'm, 'l> Draft<'a, 'm, 'l> {
         Ok(Plan { layout: Layout::new(prefix, tensors, file_len) })
     }
 
-    /// Tensors: no name twice, then widest dtype first and by name. Metadata: no key twice, by key.
-    fn sort(&mut self) -> Result<(), PlanError> {
+    /// No name twice, then widest dtype first and by name.
+    fn sort_tensors(&mut self) -> Result<(), PlanError> {
         self.items.sort_unstable_by(|a, b| a.spec.name().cmp(&b.spec.name()).then(a.index.cmp(&b.index)));
         let names = self.items.iter().map(|item| (item.spec.name(), item.index));
         if let Some((first, index)) = first_twice(names) {
@@ -359,6 +395,11 @@ impl<'a, 'm, 'l> Draft<'a, 'm, 'l> {
         self.items.sort_unstable_by(|a, b| {
             b.spec.dtype().cmp(&a.spec.dtype()).then_with(|| a.spec.name().cmp(&b.spec.name()))
         });
+        Ok(())
+    }
+
+    /// No key twice, by key.
+    fn sort_pairs(&mut self) -> Result<(), PlanError> {
         let Some(pairs) = &mut self.pairs else { return Ok(()) };
         pairs.sort_unstable_by(|a, b| a.key.cmp(&b.key).then(a.index.cmp(&b.index)));
         match first_twice(pairs.iter().map(|pair| (pair.key, pair.index))) {

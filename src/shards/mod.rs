@@ -18,10 +18,14 @@ mod order;
 mod slot;
 mod source;
 pub(crate) mod value;
+#[cfg(feature = "alloc")]
+mod write;
 
 pub use check::Finding;
 pub use metadata::{IndexMetadata, IndexMetadataIter};
 pub use slot::IndexSlot;
+#[cfg(feature = "alloc")]
+pub use write::{serialize, split};
 
 use core::iter::FusedIterator;
 

@@ -16,7 +16,8 @@ pub(crate) struct Row {
     pub(crate) origin: String,
     pub(crate) licence: String,
     pub(crate) role: Role,
-    /// `None` where the file is to be accepted, or the set to be found without a fault.
+    /// `None` where the file is to be accepted, or the set to be found without a fault. Of [`Role::Deep`] it is what is
+    /// found in the data.
     pub(crate) rejected: Option<(String, u64)>,
     pub(crate) terms: Terms,
 }
@@ -30,6 +31,8 @@ pub(crate) enum Role {
     Set,
     /// A shard beside an index.
     Part,
+    /// To be accepted by its header; in its data something is found.
+    Deep,
 }
 
 /// What a file is judged by.
@@ -63,6 +66,11 @@ pub(crate) fn sets() -> Vec<Row> {
     all_rows().into_iter().filter(|row| row.role == Role::Set).collect()
 }
 
+/// The rows of files whose data has something odd in it.
+pub(crate) fn deep() -> Vec<Row> {
+    all_rows().into_iter().filter(|row| row.role == Role::Deep).collect()
+}
+
 fn row(line: &str) -> Row {
     let fields: Vec<&str> = line.split('\t').collect();
     let [path, sha256, verdict, code, offset, origin, licence, terms] = fields[..] else { panic!("{line}") };
@@ -72,6 +80,7 @@ fn row(line: &str) -> Row {
         "agrees" => (Role::Set, false),
         "disagrees" => (Role::Set, true),
         "part" => (Role::Part, false),
+        "found" => (Role::Deep, true),
         other => panic!("no such verdict: {other}"),
     };
     assert!(faulty || (code, offset) == ("-", "-"), "{line}");

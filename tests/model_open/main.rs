@@ -74,7 +74,7 @@ pub(crate) fn split(folder: &Path) -> std::path::PathBuf {
 }
 
 pub(crate) fn code(outcome: Result<Model, ModelError>) -> &'static str {
-    outcome.map(|_| "").unwrap_or_else(|error| error.code())
+    outcome.map_or_else(|error| error.code(), |_| "")
 }
 
 fn contents(model: &Model) -> Vec<(String, Vec<u8>)> {

@@ -1,10 +1,16 @@
 //! What can be asked for.
 
+mod effort;
+mod hash;
+
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use tensorgate::Limits;
 use tensorgate::file::Head;
+
+pub(crate) use effort::Effort;
+pub(crate) use hash::Hash;
 
 use crate::judge::Options;
 
@@ -12,25 +18,29 @@ const EXAMPLES: &str = "\
 Examples:
   tensorgate check model.safetensors
   tensorgate check models --format jsonl
+  tensorgate check --deep model.safetensors
   cat model.safetensors | tensorgate check -
   tensorgate check model.gguf model.safetensors.index.json
   tensorgate inspect model.gguf
   tensorgate inspect model.safetensors
   tensorgate inspect model.safetensors --json
+  tensorgate hash model.safetensors
 
 Exit codes:
-  0  every file was accepted
-  1  at least one file was rejected
+  0  every file was accepted; with hash --verify: it is as the manifest says
+  1  at least one file was rejected; with hash --verify: something differs
   2  none was rejected, but a file could not be read; or there was nothing to
-     check, the output was closed early, or the command line is wrong";
+     check, the output was closed early, or the command line is wrong
+  130, 143
+     long work was ended by Ctrl-C or SIGTERM; nothing is left behind";
 
 /// Says whether model files can be trusted, and what is in them.
 ///
 /// Formats: safetensors, GGUF (versions 2 and 3), and sharded indexes (*.index.json), which are held against the shards
 /// beside them. What a file is, its content says; strangers (a git-LFS pointer, a web page, a pickle) are named.
 ///
-/// Of a file only the header is read, and of GGUF the padding; never the tensors. Nothing in a file is run, and its text
-/// is shown escaped.
+/// Of a file only the header is read, and of GGUF the padding; tensors only where that is asked for. Nothing in a file is
+/// run, and its text is shown escaped.
 #[derive(Debug, Parser)]
 #[command(name = "tensorgate", version, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Args {
@@ -42,6 +52,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Check(Check),
     Inspect(Inspect),
+    Hash(Hash),
 }
 
 /// Judge files: accepted, rejected (with the rule, the byte and the fix), or unreadable.
@@ -70,6 +81,14 @@ pub(crate) struct Check {
     /// Show notes besides warnings for accepted files (human format; JSON always has them).
     #[arg(long, short)]
     pub(crate) verbose: bool,
+
+    /// Read the data of accepted files too: bools other than 0 and 1 (which reject the file), numbers that are none or
+    /// infinite, block scales that are, and tensors of nothing but zeros.
+    #[arg(long)]
+    pub(crate) deep: bool,
+
+    #[command(flatten)]
+    pub(crate) effort: Effort,
 
     #[command(flatten)]
     pub(crate) reading: Reading,

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Inspect) -> io::Result<Exit> {
     let source = Source::named(&args.path);
     let mut out = output::stdout();
     let mut shown = Ok(());
-    let verdict = judge(&source, &args.reading.options(), &mut |report, model| {
+    let verdict = judge(&source, &args.reading.options(), None, &mut |report, model, _| {
         shown = match model {
             Model::SafeTensors(header) if args.json => json::safetensors(&mut out, report, header),
             Model::SafeTensors(header) => human::safetensors(&mut out, report, header, args.all),

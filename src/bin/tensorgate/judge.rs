@@ -7,6 +7,7 @@ mod safetensors;
 mod split;
 mod stranger;
 
+use std::io::Read;
 use std::path::Path;
 
 use tensorgate::audit::Severity;
@@ -16,6 +17,7 @@ use tensorgate::{Error, ErrorKind, Limits, ShardIndex, audit};
 
 pub(crate) use beside::Beside;
 
+use crate::check::Tap;
 use crate::report::{Format, Note, Report};
 use crate::walk::Source;
 
@@ -37,25 +39,35 @@ pub(crate) enum Model<'a> {
     Index(&'a ShardIndex<'a>, &'a [Beside]),
 }
 
-/// Is called with the report and the model of an accepted file.
-type Look<'l> = &'l mut dyn FnMut(&Report, Model<'_>);
+/// Is called with the report and the model of an accepted file, and the file.
+type Look<'l> = &'l mut dyn FnMut(&Report, Model<'_>, &Head);
 
-/// Judges a source; `look` is called with the report and the model where it is accepted.
-pub(crate) fn judge(source: &Source, options: &Options, look: Look<'_>) -> Report {
+/// Judges a source; `look` is called with the report and the model where it is accepted. The data of a stream passes
+/// through `tap`, where there is one.
+pub(crate) fn judge(source: &Source, options: &Options, tap: Option<&Tap>, look: Look<'_>) -> Report {
     let path = source.path();
-    read(source, options, look).unwrap_or_else(|error| Report::unread(path, &error))
+    read(source, options, tap, look).unwrap_or_else(|error| Report::unread(path, &error))
 }
 
-fn read(source: &Source, options: &Options, look: Look<'_>) -> Result<Report, ReadError> {
+fn read(source: &Source, options: &Options, tap: Option<&Tap>, look: Look<'_>) -> Result<Report, ReadError> {
+    let stream = |reader: Box<dyn Read>| match tap {
+        Some(tap) => Head::from_reader(tap.onto(reader)),
+        None => Head::from_reader(reader),
+    };
     let opened = match source {
-        Source::Stdin => Head::from_reader(std::io::stdin()),
+        Source::Stdin => stream(Box::new(std::io::stdin())),
+        Source::Named(path) if tap.is_some() && is_stream(path) => stream(Box::new(std::fs::File::open(path)?)),
         Source::Named(path) => Head::open(path)?,
         Source::Found(path) => Head::open_regular(path)?,
         Source::Lost(path, error) => return Ok(Report::unread(path, error)),
     };
     let mut head = opened.with_stream_limit(options.stream_limit);
     let path = source.path();
-    match format(&mut head, path, options)? {
+    let format = format(&mut head, path, options)?;
+    if let Some(tap) = tap.filter(|_| head.file().is_none()) {
+        tap.prepare(&mut head, format, options)?;
+    }
+    match format {
         Format::Gguf => {
             let report = gguf::judge(path, &mut head, options, look)?;
             let alone = matches!(source, Source::Stdin);
@@ -70,6 +82,11 @@ fn read(source: &Source, options: &Options, look: Look<'_>) -> Result<Report, Re
         }
         Format::SafeTensors | Format::Unknown => safetensors::judge(path, &mut head, options, look),
     }
+}
+
+/// Whether a path is of a pipe or a device, or of a file that says no length, as those of `/proc`.
+fn is_stream(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|state| !state.is_dir() && (!state.is_file() || state.len() == 0))
 }
 
 /// Which reader is to judge a file: its first bytes say it, and where they do not its name.

@@ -13,12 +13,15 @@
 mod args;
 mod check;
 mod excerpt;
+mod hash;
 mod inspect;
 mod judge;
 mod output;
+mod parts;
 mod report;
 mod text;
 mod walk;
+mod work;
 
 use std::io;
 use std::process::ExitCode;
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Check(args) => check::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Hash(args) => hash::run(&args),
     };
     match outcome {
         Ok(exit) => exit.into(),
@@ -49,6 +53,8 @@ enum Exit {
     Accepted,
     Rejected,
     Trouble,
+    /// A signal with this number asked the program to end.
+    Stopped(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -57,6 +63,7 @@ impl From<Exit> for ExitCode {
             Exit::Accepted => Self::SUCCESS,
             Exit::Rejected => Self::from(1),
             Exit::Trouble => Self::from(2),
+            Exit::Stopped(signal) => Self::from(signal.saturating_add(128)),
         }
     }
 }

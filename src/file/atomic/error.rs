@@ -25,6 +25,11 @@ impl AtomicError {
         Self { committed: true, ..self }
     }
 
+    /// The same of another step, before anything was committed.
+    pub(in crate::file) fn undone(self, step: Step) -> Self {
+        Self { step, committed: false, ..self }
+    }
+
     /// The step that failed.
     pub const fn step(&self) -> Step {
         self.step

@@ -79,6 +79,11 @@ pub(super) fn set_mode(_: &File, _: &Permissions) -> io::Result<()> {
     Ok(())
 }
 
+/// The mode of a file that is there.
+pub(super) fn mode_of(like: Option<&Path>) -> Option<Permissions> {
+    like.and_then(|like| fs::metadata(like).ok()).map(|metadata| metadata.permissions())
+}
+
 /// The folder that a file is in.
 fn parent(path: &Path) -> &Path {
     match path.parent() {

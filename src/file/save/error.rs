@@ -25,6 +25,9 @@ pub enum SaveError {
         /// Bytes given.
         given: u64,
     },
+    /// There can be no such index: this crate's reader would refuse it, for its length or the number of shards. Nothing was
+    /// touched.
+    Index(crate::Error),
     /// Writing went on after an error.
     Stopped,
     /// Whoever gives the tensors' bytes could not.
@@ -50,7 +53,7 @@ impl SaveError {
     }
 
     /// The same, with the file that was written.
-    pub(super) fn at(self, path: &Path) -> Self {
+    pub(in crate::file) fn at(self, path: &Path) -> Self {
         match self {
             Self::Write(error) => Self::Atomic(AtomicError::new(Step::Write, path, error)),
             other => other,
@@ -108,6 +111,7 @@ impl fmt::Display for SaveError {
             Self::ByteCount { index, expected, given } => {
                 write!(f, "tensor {index} needs {expected} bytes and was given {given}")
             }
+            Self::Index(error) => write!(f, "the index would be refused: {error}"),
             Self::Stopped => f.write_str("an error before this one left the file incomplete"),
             Self::Source(error) => error.fmt(f),
             Self::Write(error) => write!(f, "the bytes could not be written: {error}"),
@@ -122,6 +126,7 @@ impl std::error::Error for SaveError {
             Self::Safetensors(error) => Some(error),
             Self::Gguf(error) => Some(error),
             Self::Source(error) => Some(&**error),
+            Self::Index(error) => Some(error),
             Self::Write(error) => Some(error),
             Self::Atomic(error) => Some(error),
             Self::ByteCount { .. } | Self::Stopped => None,

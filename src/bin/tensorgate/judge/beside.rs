@@ -152,7 +152,7 @@ fn one(
     let at = shard.tensors().map(|entry| entry.shard_at()).min().unwrap_or_default();
     let mut bytes = None;
     let report = Head::open_regular(path).and_then(|mut head| {
-        safetensors::judge(path, &mut head, options, &mut |_, model| {
+        safetensors::judge(path, &mut head, options, &mut |_, model, _| {
             if let Model::SafeTensors(header) = model {
                 bytes = Some(header.data().len());
                 compare(index, &name, header, findings);

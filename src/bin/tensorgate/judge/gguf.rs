@@ -50,7 +50,7 @@ pub(super) fn judge(path: &Path, head: &mut Head, options: &Options, look: Look<
         (Ok(header), None) => match audit::gguf(&header) {
             Ok(findings) => {
                 let report = accepted(path, size, &header, unseen, &findings);
-                look(&report, Model::Gguf(&header));
+                look(&report, Model::Gguf(&header), head);
                 return Ok(report);
             }
             Err(error) => Refusal { kind: error.kind(), at: error.at(), expected: expected(error) },

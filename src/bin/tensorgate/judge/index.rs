@@ -35,7 +35,7 @@ pub(super) fn judge(
             report.size = size;
             report.tensors = u64::try_from(index.len()).ok();
             if report.fault.is_none() {
-                look(&report, Model::Index(&index, &shards.files));
+                look(&report, Model::Index(&index, &shards.files), head);
             }
             return Ok(report);
         }

@@ -17,7 +17,7 @@ pub(super) fn judge(path: &Path, head: &mut Head, options: &Options, look: Look<
     let size = head.file_len();
     let outcome = Header::open(head.bytes(), len, &options.limits).and_then(|header| {
         let report = accepted(path, size, &header, &audit::safetensors(&header)?);
-        look(&report, Model::SafeTensors(&header));
+        look(&report, Model::SafeTensors(&header), head);
         Ok(report)
     });
     let error = match outcome {

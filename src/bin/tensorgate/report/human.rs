@@ -29,6 +29,9 @@ pub(crate) fn file(out: &mut impl Write, report: &Report, verbose: bool) -> io::
         let message = text::ascii(&note.message);
         writeln!(out, "    {style}{}{style:#} {} at byte {}: {message}", note.severity, note.code, note.offset)?;
     }
+    if let Some(data) = report.data.as_ref().filter(|_| verbose) {
+        super::data::human(out, data)?;
+    }
     Ok(())
 }
 
@@ -37,6 +40,7 @@ fn summary(report: &Report) -> String {
     let mut words = vec![report.format.as_str().to_owned()];
     words.extend(report.tensors.map(|tensors| text::count(tensors, "tensor")));
     words.extend(report.size.map(text::size));
+    words.extend(report.data.as_ref().map(|data| format!("{} of data read", text::size(data.bytes))));
     words.join(", ")
 }
 

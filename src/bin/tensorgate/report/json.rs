@@ -32,6 +32,7 @@ pub(crate) fn file(report: &Report) -> Value {
         "size": report.size,
         "tensors": report.tensors,
         "findings": findings,
+        "data": report.data.as_ref().map(super::data::json),
     });
     if let Value::Object(rest) = rest {
         object.extend(rest);

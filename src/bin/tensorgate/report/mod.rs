@@ -1,5 +1,6 @@
 //! What is said of a file.
 
+mod data;
 pub(crate) mod human;
 pub(crate) mod json;
 
@@ -7,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use tensorgate::audit::Severity;
 use tensorgate::file::ReadError;
+
+pub(crate) use data::{Data, Odd};
 
 use crate::Exit;
 use crate::excerpt::Excerpt;
@@ -63,6 +66,14 @@ pub(crate) struct Fault {
     pub(crate) excerpt: Option<Excerpt>,
 }
 
+impl Fault {
+    /// A fault of which no more is told than what it is and where.
+    pub(crate) fn bare(code: &'static str, offset: u64, message: String) -> Self {
+        let advice = "Check the file by itself to see what is wrong with it.";
+        Self { code, offset: Some(offset), message, expected: None, advice, excerpt: None }
+    }
+}
+
 /// Something worth knowing about an accepted file.
 #[derive(Debug)]
 pub(crate) struct Note {
@@ -101,6 +112,8 @@ pub(crate) struct Report {
     /// Length in bytes; none for a stream that was not read to its end.
     pub(crate) size: Option<u64>,
     pub(crate) tensors: Option<u64>,
+    /// What is in the tensors, where they were looked at.
+    pub(crate) data: Option<Data>,
 }
 
 impl Report {
@@ -114,6 +127,7 @@ impl Report {
             findings: Vec::new(),
             size: None,
             tensors: None,
+            data: None,
         }
     }
 
@@ -132,7 +146,7 @@ impl Report {
     pub(crate) fn unread(path: &Path, error: &ReadError) -> Self {
         let advice = match error {
             ReadError::IsDirectory => "Name the files in it, or give the directory to check.",
-            ReadError::NotRegular => "Name it as PATH to read it as a stream.",
+            ReadError::NotRegular => "Save it as a file; check reads a stream that is named as PATH.",
             ReadError::Changed { .. } => "Wait until the file is written, then check it again.",
             ReadError::StreamTooLong { .. } => "If the stream is meant to be so long, raise --max-stream.",
             ReadError::Memory { .. } => "Free memory, or lower --max-header.",

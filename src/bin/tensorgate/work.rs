@@ -1,0 +1,158 @@
+//! Long work: the threads that share it, how far it is, and how it is stopped.
+
+use std::io::{self, IsTerminal};
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use tensorgate::file::ReadError;
+
+use crate::args::Effort;
+use crate::{Exit, text};
+
+/// The means for long work.
+///
+/// The first Ctrl-C, or SIGTERM, asks the work to end, so that it tidies up and the program exits with 128 and the
+/// signal's number (130, 143); the second ends the program at once.
+#[derive(Debug)]
+pub(crate) struct Work {
+    jobs: NonZeroUsize,
+    bars: bool,
+    stop: Arc<AtomicBool>,
+    signal: Arc<AtomicUsize>,
+}
+
+impl Work {
+    /// Listens for signals from now on. Bars are only for terminals.
+    pub(crate) fn new(effort: Effort, quiet: bool) -> io::Result<Self> {
+        let (stop, signal) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        for number in [SIGINT, SIGTERM] {
+            // In this order: what was not set yet does not end the program.
+            flag::register_conditional_shutdown(number, number.saturating_add(128), Arc::clone(&stop))?;
+            flag::register(number, Arc::clone(&stop))?;
+            flag::register_usize(number, Arc::clone(&signal), usize::try_from(number).unwrap_or_default())?;
+        }
+        Ok(Self { jobs: effort.jobs(), bars: !quiet && io::stderr().is_terminal(), stop, signal })
+    }
+
+    /// Whether the work is to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// What says so, for those who outlive a borrow.
+    pub(crate) fn stop(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    /// How the program ends where it was asked to.
+    pub(crate) fn exit(&self) -> Option<Exit> {
+        let number = u8::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or_default();
+        self.is_stopped().then_some(Exit::Stopped(number))
+    }
+
+    /// A bar for so many bytes, which is drawn on standard error.
+    pub(crate) fn bar(&self, bytes: u64, what: &str) -> ProgressBar {
+        if !self.bars {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template(
+            "{msg:.bold} [{bar:25}] {bytes}/{total_bytes} at {bytes_per_sec}, {eta} left",
+        );
+        let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr_with_hz(10));
+        let bar = bar.with_message(text::short(what, 30));
+        if let Ok(style) = style { bar.with_style(style.progress_chars("=> ")) } else { bar }
+    }
+
+    /// Has `each` called with every item, by all threads, until there are no more, one fails or the work is to end.
+    /// Every thread begins with a state of its own. Items are given out in their order.
+    ///
+    /// # Errors
+    ///
+    /// The first one of `each`.
+    pub(crate) fn spread<I, S>(
+        &self,
+        items: impl Iterator<Item = I> + Send,
+        state: impl Fn() -> S + Sync,
+        each: impl Fn(&mut S, I) -> Result<(), ReadError> + Sync,
+    ) -> Result<(), ReadError> {
+        let items = Mutex::new(items.fuse());
+        let fault = Mutex::new(None);
+        let failed = AtomicBool::new(false);
+        let run = || {
+            let mut own = state();
+            while !self.is_stopped() && !failed.load(Ordering::Relaxed) {
+                let item = items.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some(item) = item else { break };
+                if let Err(error) = each(&mut own, item) {
+                    failed.store(true, Ordering::Relaxed);
+                    fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..self.jobs.get() {
+                scope.spawn(run);
+            }
+            run();
+        });
+        fault.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(jobs: usize) -> Work {
+        let (stop, signal) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        Work { jobs: NonZeroUsize::new(jobs).unwrap(), bars: false, stop, signal }
+    }
+
+    #[test]
+    fn every_item_once_on_any_number_of_threads() {
+        for jobs in [1, 2, 7] {
+            let seen = Mutex::new(Vec::new());
+            work(jobs)
+                .spread(0..1000, Vec::new, |own: &mut Vec<u32>, item| {
+                    own.push(item);
+                    seen.lock().unwrap().push(item);
+                    Ok(())
+                })
+                .unwrap();
+            let mut seen = seen.into_inner().unwrap();
+            seen.sort_unstable();
+            assert!(seen.into_iter().eq(0..1000));
+        }
+    }
+
+    #[test]
+    fn a_failure_or_a_signal_ends_it() {
+        let work = work(3);
+        let count = AtomicUsize::new(0);
+        let outcome = work.spread(
+            0..,
+            || (),
+            |(), item: u64| {
+                count.fetch_add(1, Ordering::Relaxed);
+                if item == 10 { Err(ReadError::NotRegular) } else { Ok(()) }
+            },
+        );
+        assert!(matches!(outcome, Err(ReadError::NotRegular)));
+        assert_eq!(work.exit(), None);
+        work.signal.store(2, Ordering::Relaxed);
+        let outcome = work.spread(
+            0..,
+            || (),
+            |(), item: u64| {
+                work.stop.store(item > 20, Ordering::Relaxed);
+                Ok(())
+            },
+        );
+        assert!(outcome.is_ok());
+        assert_eq!(work.exit(), Some(Exit::Stopped(2)));
+    }
+}

@@ -104,6 +104,8 @@ mod span;
 mod store;
 #[cfg(feature = "alloc")]
 pub mod stream;
+#[cfg(feature = "alloc")]
+pub mod tokenizer;
 pub mod typed;
 mod unique;
 mod view;

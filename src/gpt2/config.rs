@@ -13,7 +13,7 @@ use crate::json::lex::{Lexer, utf8};
 use crate::json::object::Members;
 use crate::name::Name;
 use crate::num;
-use crate::shards::value::skip;
+use crate::shards::skip_value as skip;
 
 /// The longest `config.json` that is read, in bytes; real ones take about one kilobyte.
 pub const MAX_CONFIG_LEN: u64 = 1 << 20;

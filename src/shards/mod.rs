@@ -17,13 +17,15 @@ mod metadata;
 mod order;
 mod slot;
 mod source;
-pub(crate) mod value;
+mod value;
 #[cfg(feature = "alloc")]
 mod write;
 
 pub use check::Finding;
 pub use metadata::{IndexMetadata, IndexMetadataIter};
 pub use slot::IndexSlot;
+#[cfg(feature = "alloc")]
+pub(crate) use value::skip as skip_value;
 #[cfg(feature = "alloc")]
 pub use write::{serialize, split};
 

@@ -83,6 +83,8 @@ mod error;
 #[cfg(feature = "std")]
 pub mod file;
 pub mod gguf;
+#[cfg(feature = "std")]
+pub mod gpt2;
 mod json;
 mod limits;
 #[cfg(feature = "std")]

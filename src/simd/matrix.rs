@@ -42,24 +42,12 @@ pub struct Scratch {
     pub(super) tile: Vec<f32>,
     pub(super) rows: Vec<f32>,
     pub(super) q: Vec<i8>,
-    pub(super) words: Vec<u32>,
-    pub(super) scale: Vec<f32>,
-    pub(super) min: Vec<f32>,
-    pub(super) less: Vec<i32>,
 }
 
 impl Scratch {
     /// Empty; it grows with the first products to a few hundred kilobytes.
     pub const fn new() -> Self {
-        Self {
-            tile: Vec::new(),
-            rows: Vec::new(),
-            q: Vec::new(),
-            words: Vec::new(),
-            scale: Vec::new(),
-            min: Vec::new(),
-            less: Vec::new(),
-        }
+        Self { tile: Vec::new(), rows: Vec::new(), q: Vec::new() }
     }
 }
 

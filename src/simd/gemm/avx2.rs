@@ -3,10 +3,11 @@
 use core::arch::x86_64::*;
 
 use super::super::act::Group;
+use super::super::lanes::avx2::Avx2;
 use super::super::unpack::{group, has_min};
 use super::super::{Act, MatMut, Scratch};
 use super::Panel;
-use super::tile::Tile;
+use super::tile::{Plan, Tile};
 
 /// Outputs of a tile.
 const W: usize = 8;
@@ -37,10 +38,9 @@ fn write<const M: usize>(sums: [__m256; M], out: &mut MatMut<'_>, token: usize, 
 /// `M` tokens with a tile: `PAIRS` words make a group under one scale.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn micro<const M: usize, const PAIRS: usize, const MIN: bool>(scratch: &Scratch, act: Group<'_>) -> [__m256; M] {
+fn micro<const M: usize, const PAIRS: usize, const MIN: bool>(tile: Tile<'_, W>, act: Group<'_>) -> [__m256; M] {
     let mut totals = [_mm256_setzero_ps(); M];
-    let words = scratch.words.as_chunks::<W>().0.as_chunks::<PAIRS>().0.iter();
-    let tiles = words.zip(scratch.scale.as_chunks::<W>().0);
+    let tiles = tile.words.as_chunks::<PAIRS>().0.iter().zip(tile.scale);
     let tokens = act.words.as_chunks::<M>().0.as_chunks::<PAIRS>().0;
     let (scales, sums) = (act.scale.as_chunks::<M>().0, act.sum.as_chunks::<M>().0);
     for (at, ((words, scale), tokens)) in tiles.zip(tokens).enumerate() {
@@ -60,7 +60,7 @@ fn micro<const M: usize, const PAIRS: usize, const MIN: bool>(scratch: &Scratch,
             *total = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole), scale, *total);
         }
         if MIN {
-            let Some(min) = scratch.min.as_chunks::<W>().0.get(at) else { continue };
+            let Some(min) = tile.min.get(at) else { continue };
             let min = _mm256_castsi256_ps(load(min));
             for (total, sum) in totals.iter_mut().zip(act_sums) {
                 *total = _mm256_fmadd_ps(min, _mm256_set1_ps(*sum), *total);
@@ -73,17 +73,20 @@ fn micro<const M: usize, const PAIRS: usize, const MIN: bool>(scratch: &Scratch,
 /// Adds the product of a panel of blocks with `act`.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn q8(panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
-    Tile::<W, 2>::room(scratch, panel.ty, act.len());
+    // SAFETY: this function enables what the token stands for.
+    let token = unsafe { Avx2::new() };
+    let plan = Plan::new(panel, act.len(), 2);
     for first in (0..out.columns()).step_by(W) {
         let count = W.min(out.columns() - first);
-        Tile::<W, 2>::fill(scratch, panel, first, count, act.len());
+        plan.fill::<Avx2, W>(token, scratch, panel, first, count);
+        let tile = plan.parts::<W>(panel, &scratch.tile);
         for group_of in act.tiles() {
             macro_rules! tokens {
                 ($m:literal) => {{
                     let sums = match (group(panel.ty), has_min(panel.ty)) {
-                        (16, _) => micro::<$m, 8, false>(scratch, group_of),
-                        (_, false) => micro::<$m, 16, false>(scratch, group_of),
-                        (_, true) => micro::<$m, 16, true>(scratch, group_of),
+                        (16, _) => micro::<$m, 8, false>(tile, group_of),
+                        (_, false) => micro::<$m, 16, false>(tile, group_of),
+                        (_, true) => micro::<$m, 16, true>(tile, group_of),
                     };
                     write(sums, &mut out, group_of.token, first, count);
                 }};

@@ -3,10 +3,12 @@
 use core::arch::x86_64::*;
 
 use super::super::act::Group;
+use super::super::lanes::avx512::Avx512;
+use super::super::lanes::{Lanes, padded};
 use super::super::unpack::{group, has_min};
 use super::super::{Act, MatMut, Scratch};
 use super::Panel;
-use super::tile::Tile;
+use super::tile::{Plan, Tile};
 
 /// Outputs of a tile.
 const W: usize = 32;
@@ -47,12 +49,11 @@ fn write<const M: usize>(sums: [[__m512; 2]; M], out: &mut MatMut<'_>, token: us
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline]
 fn micro<const M: usize, const QUADS: usize, const MIN: bool>(
-    scratch: &Scratch,
+    tile: Tile<'_, W>,
     act: Group<'_>,
 ) -> [[__m512; 2]; M] {
     let mut totals = [[_mm512_setzero_ps(); 2]; M];
-    let words = scratch.words.as_chunks::<W>().0.as_chunks::<QUADS>().0.iter();
-    let tiles = words.zip(scratch.less.as_chunks::<W>().0).zip(scratch.scale.as_chunks::<W>().0);
+    let tiles = tile.words.as_chunks::<QUADS>().0.iter().zip(tile.less).zip(tile.scale);
     let tokens = act.words.as_chunks::<M>().0.as_chunks::<QUADS>().0;
     let (scales, sums) = (act.scale.as_chunks::<M>().0, act.sum.as_chunks::<M>().0);
     for (at, (((words, less), scale), tokens)) in tiles.zip(tokens).enumerate() {
@@ -77,7 +78,7 @@ fn micro<const M: usize, const QUADS: usize, const MIN: bool>(
             total[1] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole[1]), _mm512_mul_ps(high, act_scale), total[1]);
         }
         if MIN {
-            let Some(min) = scratch.min.as_chunks::<W>().0.get(at) else { continue };
+            let Some(min) = tile.min.get(at) else { continue };
             let ([low, high], _) = min.as_chunks::<16>() else { continue };
             let (low, high) = (floats(low), floats(high));
             for (total, sum) in totals.iter_mut().zip(act_sums) {
@@ -93,17 +94,20 @@ fn micro<const M: usize, const QUADS: usize, const MIN: bool>(
 /// Adds the product of a panel of blocks with `act`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 pub(super) fn q8(panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
-    Tile::<W, 4>::room(scratch, panel.ty, act.len());
+    // SAFETY: this function enables what the token stands for.
+    let token = unsafe { Avx512::new() };
+    let plan = Plan::new(panel, act.len(), 4);
     for first in (0..out.columns()).step_by(W) {
         let count = W.min(out.columns() - first);
-        Tile::<W, 4>::fill(scratch, panel, first, count, act.len());
+        plan.fill::<Avx512, W>(token, scratch, panel, first, count);
+        let tile = plan.parts::<W>(panel, &scratch.tile);
         for group_of in act.tiles() {
             macro_rules! tokens {
                 ($m:literal) => {{
                     let sums = match (group(panel.ty), has_min(panel.ty)) {
-                        (16, _) => micro::<$m, 4, false>(scratch, group_of),
-                        (_, false) => micro::<$m, 8, false>(scratch, group_of),
-                        (_, true) => micro::<$m, 8, true>(scratch, group_of),
+                        (16, _) => micro::<$m, 4, false>(tile, group_of),
+                        (_, false) => micro::<$m, 8, false>(tile, group_of),
+                        (_, true) => micro::<$m, 8, true>(tile, group_of),
                     };
                     write(sums, &mut out, group_of.token, first, count);
                 }};
@@ -121,7 +125,7 @@ pub(super) fn q8(panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, scratch: &mut
 /// `M` tokens with a tile of pairs of BF16.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,avx2,fma,f16c")]
 #[inline]
-fn micro_brain<const M: usize>(tile: &[u32], words: &[u32]) -> [[__m512; 2]; M] {
+fn micro_brain<const M: usize>(tile: &[f32], words: &[u32]) -> [[__m512; 2]; M] {
     let mut totals = [[_mm512_setzero_ps(); 2]; M];
     for (words, tokens) in tile.as_chunks::<W>().0.iter().zip(words.as_chunks::<M>().0) {
         let ([low, high], _) = words.as_chunks::<16>() else { continue };
@@ -146,15 +150,16 @@ fn pairs(words: __m512i) -> __m512bh {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,avx2,fma,f16c")]
 pub(super) fn brain(panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
     let inputs = act.len();
-    scratch.words.clear();
-    scratch.words.resize(inputs.div_ceil(2) * W, 0);
+    // SAFETY: this function enables what the token stands for.
+    let lanes = unsafe { Avx512::new() };
+    scratch.tile.resize(inputs.div_ceil(2) * W, 0.0);
     for first in (0..out.columns()).step_by(W) {
         let count = W.min(out.columns() - first);
-        fill_brain(&mut scratch.words, panel, first, count, inputs);
+        fill_brain(lanes, &mut scratch.tile, panel, first, count, inputs);
         for group_of in act.tiles() {
             macro_rules! tokens {
                 ($m:literal) => {{
-                    let sums = micro_brain::<$m>(&scratch.words, group_of.words);
+                    let sums = micro_brain::<$m>(&scratch.tile, group_of.words);
                     write(sums, &mut out, group_of.token, first, count);
                 }};
             }
@@ -172,28 +177,35 @@ pub(super) fn brain(panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, scratch: &
 
 /// Pairs of inputs of each output, an odd last one with a zero.
 #[inline(always)]
-fn fill_brain(tile: &mut [u32], panel: Panel<'_>, first: usize, count: usize, inputs: usize) {
+fn fill_brain(token: Avx512, tile: &mut [f32], panel: Panel<'_>, first: usize, count: usize, inputs: usize) {
     let tile = tile.as_chunks_mut::<W>().0;
     if panel.input_major {
         for (pair, to) in tile.iter_mut().enumerate() {
             let row = |input: usize| {
                 let row = if input < inputs { panel.row(input) } else { &[] };
                 let row = row.get(2 * first..).unwrap_or_default();
-                super::super::lanes::padded::<u8, { 2 * W }>(row.get(..2 * count).unwrap_or(row))
+                padded::<u8, { 2 * W }>(row.get(..2 * count).unwrap_or(row))
             };
             let (even, odd) = (row(2 * pair), row(2 * pair + 1));
             let both = even.as_chunks::<2>().0.iter().zip(odd.as_chunks::<2>().0);
             for (to, (even, odd)) in to.iter_mut().zip(both) {
-                *to = u32::from_le_bytes([even[0], even[1], odd[0], odd[1]]);
+                *to = f32::from_bits(u32::from_le_bytes([even[0], even[1], odd[0], odd[1]]));
             }
         }
         return;
     }
-    for lane in 0..count {
-        let row = panel.row(first + lane);
-        let row = row.get(..2 * inputs).unwrap_or(row);
-        for (to, pair) in tile.iter_mut().zip(row.chunks(4)) {
-            to[lane] = u32::from_le_bytes(super::super::lanes::padded(pair));
+    for (at, to) in tile.chunks_mut(16).enumerate() {
+        for begin in [0, 16] {
+            let mut square = [token.zero(); 16];
+            for (lane, v) in square.iter_mut().enumerate().take(count.saturating_sub(begin)) {
+                let row = panel.row(first + begin + lane);
+                let row = row.get(..2 * inputs).unwrap_or(row).get(64 * at..).unwrap_or_default();
+                *v = token.load_f32(row);
+            }
+            token.turn(&mut square);
+            for (to, v) in to.iter_mut().zip(square) {
+                token.store(&mut to[begin..begin + 16], v);
+            }
         }
     }
 }

@@ -10,7 +10,6 @@ mod avx2;
 mod avx512;
 mod float;
 mod plain;
-#[cfg(target_arch = "x86_64")]
 mod tile;
 
 #[cfg(target_arch = "x86_64")]

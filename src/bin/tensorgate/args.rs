@@ -1,5 +1,6 @@
 //! What can be asked for.
 
+mod diff;
 mod effort;
 mod hash;
 
@@ -9,6 +10,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tensorgate::Limits;
 use tensorgate::file::Head;
 
+pub(crate) use diff::Diff;
 pub(crate) use effort::Effort;
 pub(crate) use hash::Hash;
 
@@ -25,10 +27,11 @@ Examples:
   tensorgate inspect model.safetensors
   tensorgate inspect model.safetensors --json
   tensorgate hash model.safetensors
+  tensorgate diff model.safetensors models
 
 Exit codes:
-  0  every file was accepted; with hash --verify: it is as the manifest says
-  1  at least one file was rejected; with hash --verify: something differs
+  0  every file was accepted; with hash --verify, diff: nothing differs
+  1  at least one file was rejected; with hash --verify, diff: something does
   2  none was rejected, but a file could not be read; or there was nothing to
      check, the output was closed early, or the command line is wrong
   130, 143
@@ -53,6 +56,7 @@ pub(crate) enum Command {
     Check(Check),
     Inspect(Inspect),
     Hash(Hash),
+    Diff(Diff),
 }
 
 /// Judge files: accepted, rejected (with the rule, the byte and the fix), or unreadable.

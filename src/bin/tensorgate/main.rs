@@ -12,6 +12,7 @@
 
 mod args;
 mod check;
+mod diff;
 mod excerpt;
 mod hash;
 mod inspect;
@@ -19,6 +20,7 @@ mod judge;
 mod output;
 mod parts;
 mod report;
+mod side;
 mod text;
 mod walk;
 mod work;
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Hash(args) => hash::run(&args),
+        Command::Diff(args) => diff::run(&args),
     };
     match outcome {
         Ok(exit) => exit.into(),

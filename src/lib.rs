@@ -94,12 +94,16 @@ pub mod safetensors;
 pub mod scan;
 mod shape;
 pub mod shards;
+#[cfg(feature = "std")]
+pub mod simd;
 mod sink;
 pub mod slice;
 mod span;
 mod store;
 #[cfg(feature = "alloc")]
 pub mod stream;
+#[cfg(feature = "alloc")]
+pub mod tokenizer;
 pub mod typed;
 mod unique;
 mod view;

@@ -28,6 +28,8 @@ pub struct Limits {
     index_metadata_depth: u64,
     index_metadata_len: u64,
     gguf_nested_arrays: u64,
+    vocab_len: u64,
+    vocab_tokens: u64,
     tolerated: u8,
 }
 
@@ -103,6 +105,8 @@ impl Limits {
         index_metadata_depth: 8,
         index_metadata_len: 1_000_000,
         gguf_nested_arrays: 0,
+        vocab_len: 64 << 20,
+        vocab_tokens: 1 << 21,
         tolerated: 0,
     };
 
@@ -186,6 +190,18 @@ impl Limits {
         /// nesting, no writer nests, and the reference refuses it. At most 8. Where one is met, the header says so in
         /// [`gguf::Header::relaxed`](crate::gguf::Header::relaxed).
         gguf_nested_arrays with_gguf_nested_arrays 8
+    }
+
+    limit! {
+        /// Bytes of each text of a tokenizer: `vocab.json`, `merges.txt`, `tokenizer.json`, or the tokens or merges of a
+        /// GGUF file. Default 64 MiB: the largest that are published take half of that. At most 4,294,967,040, since
+        /// positions are kept in 32 bits.
+        vocab_len with_vocab_len HEADER_LEN_CEILING
+    }
+    limit! {
+        /// Tokens of a vocabulary. Default and most: 2^21, since ids are kept in 21 bits; the largest vocabularies have
+        /// about 2^18.
+        vocab_tokens with_vocab_tokens 1 << 21
     }
 
     tolerance! {

@@ -21,9 +21,9 @@ fn names(folder: &Path) -> Vec<String> {
 
 /// Saves tensors `a`, `b`, … of so many bytes, each byte the model's `value`.
 fn save(saver: Saver<'_>, folder: &Path, most: u64, lengths: &[u64], value: u8) -> Result<SavedShards, SaveError> {
-    let labels: Vec<String> = (0..lengths.len()).map(|at| char::from(b'a' + at as u8).to_string()).collect();
+    let labels: Vec<String> = ('a'..='z').take(lengths.len()).map(String::from).collect();
     let shapes: Vec<[u64; 1]> = lengths.iter().map(|len| [*len]).collect();
-    let bytes: Vec<Vec<u8>> = lengths.iter().map(|len| vec![value; *len as usize]).collect();
+    let bytes: Vec<Vec<u8>> = lengths.iter().map(|len| vec![value; usize::try_from(*len).unwrap()]).collect();
     let tensors = labels.iter().zip(&shapes).zip(&bytes);
     let tensors = tensors.map(|((name, shape), bytes)| TensorSpec::new(name, Dtype::U8, shape).with_bytes(bytes));
     saver.sharded(folder, most, tensors, Some([("format", "pt")]))
@@ -263,7 +263,9 @@ fn many_savers_and_readers() {
             .map(|(lengths, value)| {
                 let path = folder.path();
                 scope.spawn(move || {
-                    (0..15).for_each(|_| drop(save(Saver::new(), path, 10, lengths, value).unwrap()))
+                    for _ in 0..15 {
+                        save(Saver::new(), path, 10, lengths, value).unwrap();
+                    }
                 })
             })
             .collect();
@@ -280,7 +282,9 @@ fn many_savers_and_readers() {
                 }
             }
         });
-        savers.into_iter().for_each(|saver| saver.join().unwrap());
+        for saver in savers {
+            saver.join().unwrap();
+        }
         stop.store(true, Ordering::Relaxed);
         reader.join().unwrap();
     });

@@ -257,28 +257,29 @@ impl Staged<'_> {
 
     /// Gives the file its name, and brings the folder to the disk.
     pub(super) fn rename(mut self, replace: bool) -> Result<(), AtomicError> {
-        self.publish(Step::Rename, self.place.target.clone(), replace)?;
+        let target = self.place.target.clone();
+        self.publish(Step::Rename, &target, replace)?;
         sync_folder(&self.place.folder, &self.place.target, self.watch)
     }
 
     /// Gives the file the name `file_name` in its folder, which must not be taken.
     pub(super) fn name(mut self, file_name: &ffi::OsStr) -> Result<PathBuf, AtomicError> {
         let target = self.place.target.with_file_name(file_name);
-        self.publish(Step::Publish, target.clone(), false)?;
+        self.publish(Step::Publish, &target, false)?;
         Ok(target)
     }
 
-    fn publish(&mut self, step: Step, target: PathBuf, replace: bool) -> Result<(), AtomicError> {
-        let watched = self.watch.before(step, &target);
+    fn publish(&mut self, step: Step, target: &Path, replace: bool) -> Result<(), AtomicError> {
+        let watched = self.watch.before(step, target);
         let renamed = watched.and_then(|()| {
             let Some(temporary) = self.temporary.take() else { return Ok(()) };
-            let renamed = if replace { temporary.persist(&target) } else { temporary.persist_noclobber(&target) };
+            let renamed = if replace { temporary.persist(target) } else { temporary.persist_noclobber(target) };
             renamed.map_err(|refused| {
                 self.temporary = Some(refused.path);
                 refused.error
             })
         });
-        renamed.map_err(|error| AtomicError::new(step, &target, error))
+        renamed.map_err(|error| AtomicError::new(step, target, error))
     }
 }
 

@@ -21,6 +21,7 @@
 //! [`FileBytes`]; [`Hold::Snapshot`] is for those who need certainty.
 
 pub mod checkpoint;
+pub mod convert;
 pub mod diff;
 mod element;
 mod error;
@@ -28,6 +29,7 @@ mod file;
 mod folder;
 mod load;
 mod metadata;
+pub mod names;
 mod open;
 mod options;
 mod sharded;

@@ -25,6 +25,8 @@ pub use check::Finding;
 pub use metadata::{IndexMetadata, IndexMetadataIter};
 pub use slot::IndexSlot;
 #[cfg(feature = "alloc")]
+pub(crate) use value::skip as skip_value;
+#[cfg(feature = "alloc")]
 pub use write::{serialize, split};
 
 use core::iter::FusedIterator;

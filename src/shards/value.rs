@@ -37,7 +37,7 @@ impl Open {
 }
 
 /// Consumes the value at the lexer, which may be `most` arrays and objects deep; `on_object` is called with the offset of each `{`.
-pub(super) fn skip(
+pub(crate) fn skip(
     lexer: &mut Lexer<'_>,
     most: u64,
     mut on_object: impl FnMut(u64) -> Result<(), Error>,

@@ -1,5 +1,6 @@
 //! What can be asked for.
 
+mod convert;
 mod diff;
 mod effort;
 mod hash;
@@ -10,6 +11,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tensorgate::Limits;
 use tensorgate::file::Head;
 
+pub(crate) use convert::{ByteOrder, Convert, Names};
 pub(crate) use diff::Diff;
 pub(crate) use effort::Effort;
 pub(crate) use hash::Hash;
@@ -56,6 +58,7 @@ pub(crate) enum Command {
     Check(Check),
     Inspect(Inspect),
     Hash(Hash),
+    Convert(Convert),
     Diff(Diff),
 }
 

@@ -12,11 +12,13 @@
 
 mod args;
 mod check;
+mod convert;
 mod diff;
 mod excerpt;
 mod hash;
 mod inspect;
 mod judge;
+mod open;
 mod output;
 mod parts;
 mod report;
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Hash(args) => hash::run(&args),
+        Command::Convert(args) => convert::run(&args),
         Command::Diff(args) => diff::run(&args),
     };
     match outcome {

@@ -1,0 +1,229 @@
+//! Activations in the form in which the kernels multiply them.
+
+use super::dispatch::dispatch;
+use super::half::{bf16_to_f32, f32_to_bf16};
+use super::lanes::Lanes;
+use super::{Form, Level, ShapeError};
+
+/// Rows of activations (tokens), made once and multiplied with as many matrices as take them.
+///
+/// Buffers are kept from one [`Self::set`] to the next, so that nothing is allocated once the largest has been seen.
+///
+/// In the form [`Form::Q8`] each 32 values have the scale `max|x| / 127`, and a value becomes the nearest whole multiple of
+/// it (ties to even): off by at most half a scale. A group with NaN or an infinity in it has NaN as its scale, so that
+/// the products show it.
+///
+/// ```
+/// use tensorgate::simd::{Act, Form, Level};
+/// let mut act = Act::new();
+/// act.set(Level::best(), Form::Q8, &[0.5; 64], 64)?;
+/// assert_eq!((act.rows(), act.len(), act.form()), (1, 64, Form::Q8));
+/// # Ok::<(), tensorgate::simd::ShapeError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Act {
+    form: Form,
+    level: Option<Level>,
+    rows: usize,
+    len: usize,
+    /// The values, in the forms F32 and Bf16.
+    x: Vec<f32>,
+    /// The values of many tokens, group by group: those of a group stand together for each input.
+    packed: Vec<f32>,
+    /// The whole numbers, in the form Q8.
+    q: Vec<i8>,
+    /// A scale for each 32, and its product with the sum of the whole numbers of each 16 and each 32.
+    scale: Vec<f32>,
+    sum16: Vec<f32>,
+    sum32: Vec<f32>,
+}
+
+/// One row in the form Q8.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row<'a> {
+    pub(super) q: &'a [i8],
+    /// One a 32.
+    pub(super) scale: &'a [f32],
+    /// Scale times the sum of the whole numbers, one a 16.
+    pub(super) sum16: &'a [f32],
+    /// The same, one a 32.
+    pub(super) sum32: &'a [f32],
+}
+
+impl Act {
+    /// Without rows.
+    pub const fn new() -> Self {
+        Self {
+            form: Form::F32,
+            level: None,
+            rows: 0,
+            len: 0,
+            x: Vec::new(),
+            packed: Vec::new(),
+            q: Vec::new(),
+            scale: Vec::new(),
+            sum16: Vec::new(),
+            sum32: Vec::new(),
+        }
+    }
+
+    /// Takes `x`, rows of `len` values that follow one another, in the form `form`.
+    ///
+    /// # Errors
+    ///
+    /// Where `x` is no whole number of rows, or `len` no multiple of 32 in the form [`Form::Q8`].
+    pub fn set(&mut self, level: Level, form: Form, x: &[f32], len: usize) -> Result<(), ShapeError> {
+        let rows = x.len().checked_div(len).unwrap_or(0);
+        if rows * len != x.len() {
+            return Err(ShapeError::new("activations are no whole number of rows", len, x.len()));
+        }
+        if form == Form::Q8 && !len.is_multiple_of(32) {
+            return Err(ShapeError::new("a row of 8-bit activations is no multiple of 32", 32, len));
+        }
+        (self.form, self.level, self.rows, self.len) = (form, Some(level), rows, len);
+        if form == Form::Q8 {
+            self.q.resize(x.len(), 0);
+            self.scale.resize(x.len() / 32, 0.0);
+            self.sum32.resize(x.len() / 32, 0.0);
+            self.sum16.resize(x.len() / 16, 0.0);
+            quantise(level, x, &mut self.q, &mut self.scale, &mut self.sum16, &mut self.sum32);
+            return Ok(());
+        }
+        self.x.clear();
+        self.x.extend_from_slice(x);
+        if form == Form::Bf16 {
+            for value in &mut self.x {
+                *value = bf16_to_f32(f32_to_bf16(*value));
+            }
+        }
+        self.pack();
+        Ok(())
+    }
+
+    /// Brings the values of each group of tokens together.
+    fn pack(&mut self) {
+        self.packed.clear();
+        if self.rows < 2 {
+            return; // a row alone stands as it must
+        }
+        self.packed.resize(self.x.len(), 0.0);
+        let most = self.tall();
+        let mut rest = self.packed.as_mut_slice();
+        for (row, tall) in groups(self.rows, most) {
+            let (to, after) = rest.split_at_mut((tall * self.len).min(rest.len()));
+            rest = after;
+            let rows = self.x.get(row * self.len..).unwrap_or_default();
+            for (token, row) in rows.chunks_exact(self.len).take(tall).enumerate() {
+                for (to, value) in to.chunks_exact_mut(tall).zip(row) {
+                    to[token] = *value;
+                }
+            }
+        }
+    }
+
+    /// How many tokens a group has at most.
+    fn tall(&self) -> usize {
+        if self.level.unwrap_or(Level::SCALAR).is_512() { 12 } else { 6 }
+    }
+
+    /// The level at which they were made.
+    #[allow(dead_code, reason = "asked by the tile kernels of some targets only")]
+    pub(super) fn level(&self) -> Level {
+        self.level.unwrap_or(Level::SCALAR)
+    }
+
+    /// How many rows (tokens).
+    pub const fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Values of a row.
+    #[expect(clippy::len_without_is_empty, reason = "the length of a row, not of a collection")]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The form in which they are.
+    pub const fn form(&self) -> Form {
+        self.form
+    }
+
+    /// A row in the forms F32 and Bf16; empty in the other.
+    pub(super) fn single(&self, row: usize) -> &[f32] {
+        part(&self.x, self.form != Form::Q8, row, self.len)
+    }
+
+    /// The groups of tokens in the forms F32 and Bf16: the first token, how many, and their values, input by input.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (usize, usize, &[f32])> {
+        let all = if self.rows < 2 { &self.x } else { &self.packed };
+        let groups = groups(if self.form == Form::Q8 { 0 } else { self.rows }, self.tall());
+        groups.map(|(row, tall)| (row, tall, all.get(row * self.len..(row + tall) * self.len).unwrap_or_default()))
+    }
+
+    /// A row in the form Q8; empty in the others.
+    pub(super) fn q8(&self, row: usize) -> Row<'_> {
+        let right = self.form == Form::Q8;
+        Row {
+            q: part(&self.q, right, row, self.len),
+            scale: part(&self.scale, right, row, self.len / 32),
+            sum16: part(&self.sum16, right, row, self.len / 16),
+            sum32: part(&self.sum32, right, row, self.len / 32),
+        }
+    }
+}
+
+/// Cuts `rows` into groups of at most `most`: where each begins and how many it has, 12, 8, 6, 4, 2 or 1.
+pub(super) fn groups(rows: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+    let mut row = 0;
+    core::iter::from_fn(move || {
+        let left = most.min(rows - row);
+        let tall = [12, 8, 6, 4, 2, 1].into_iter().find(|tall| *tall <= left)?;
+        row += tall;
+        Some((row - tall, tall))
+    })
+}
+
+/// A row of a buffer, empty where it is not there.
+fn part<T>(all: &[T], right: bool, row: usize, len: usize) -> &[T] {
+    if !right {
+        return &[];
+    }
+    row.checked_mul(len).and_then(|at| all.get(at..)).and_then(|rest| rest.get(..len)).unwrap_or_default()
+}
+
+/// 1.5 × 2²³: a number added to it is rounded to a whole one, which the low bits then hold.
+const MAGIC: f32 = 12_582_912.0;
+
+#[inline(always)]
+fn quantise_all<L: Lanes>(l: L, x: &[f32], q: &mut [i8], scale: &mut [f32], sum16: &mut [f32], sum32: &mut [f32]) {
+    let (blocks, _) = x.as_chunks::<32>();
+    let (quants, _) = q.as_chunks_mut::<32>();
+    let (sixteens, _) = sum16.as_chunks_mut::<2>();
+    let parts = scale.iter_mut().zip(sixteens).zip(sum32);
+    for ((block, q), ((scale, sum16), sum32)) in blocks.iter().zip(quants).zip(parts) {
+        // The greatest of the bits without sign is the greatest magnitude; NaN is greater than all numbers.
+        let top = block.iter().fold(0_u32, |top, value| top.max(value.to_bits() & 0x7fff_ffff));
+        let top = f32::from_bits(top);
+        let inverse = if top > 0.0 && top.is_finite() { 127.0 / top } else { 0.0 };
+        // Under 127 / f32::MAX the inverse overflows: such values are as good as zero.
+        let inverse = if inverse.is_finite() { inverse } else { 0.0 };
+        *scale = if top.is_finite() { top / 127.0 } else { f32::NAN };
+        let mut rounded = [0.0_f32; 32];
+        for (to, from) in rounded.chunks_mut(L::N).zip(block.chunks(L::N)) {
+            l.store(to, l.add(l.mul(l.load(from), l.splat(inverse)), l.splat(MAGIC)));
+        }
+        for (q, value) in q.iter_mut().zip(rounded) {
+            // NaN and what lies beyond the magic range keep some byte; the scale is NaN there.
+            *q = (value.to_bits() as u8).cast_signed();
+        }
+        let (low, high) = q.split_at(16);
+        let total = |part: &[i8]| part.iter().map(|q| i32::from(*q)).sum::<i32>() as f32;
+        let (low, high) = (total(low), total(high));
+        *sum16 = [low * *scale, high * *scale];
+        *sum32 = (low + high) * *scale;
+    }
+}
+
+dispatch! {
+    fn quantise(x: &[f32], q: &mut [i8], scale: &mut [f32], sum16: &mut [f32], sum32: &mut [f32]) = quantise_all;
+}

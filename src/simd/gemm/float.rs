@@ -1,0 +1,113 @@
+//! Many tokens with F32 activations, written once for all levels.
+
+use super::super::dispatch::dispatch;
+use super::super::lanes::{BrainSource, HalfSource, Lanes, SingleSource, Source};
+use super::super::unpack::decode;
+use super::super::{Act, Level, MatMut, Scratch, WeightType};
+use super::Panel;
+
+/// Adds the product of `panel` with the packed rows of `act`.
+pub(super) fn multiply(level: Level, panel: Panel<'_>, act: &Act, out: MatMut<'_>, scratch: &mut Scratch) {
+    run(level, panel, act, out, scratch);
+}
+
+dispatch! {
+    fn run(panel: Panel<'_>, act: &Act, out: MatMut<'_>, scratch: &mut Scratch) = all;
+}
+
+#[inline(always)]
+fn all<L: Lanes>(l: L, panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
+    let (width, inputs, outputs) = (2 * L::N, act.len(), out.columns());
+    scratch.tile.resize(width * inputs, 0.0);
+    for first in (0..outputs).step_by(width) {
+        let count = width.min(outputs - first);
+        match panel.ty {
+            WeightType::F32 => pack::<L, SingleSource>(l, panel, first, count, &mut scratch.tile),
+            WeightType::F16 => pack::<L, HalfSource>(l, panel, first, count, &mut scratch.tile),
+            WeightType::BF16 => pack::<L, BrainSource>(l, panel, first, count, &mut scratch.tile),
+            _ => {
+                scratch.rows.resize(inputs, 0.0);
+                for lane in 0..count {
+                    decode(panel.ty, panel.row(first + lane), &mut scratch.rows);
+                    spread::<L>(&scratch.rows, lane, &mut scratch.tile);
+                }
+            }
+        }
+        for (token, tall, packed) in act.groups() {
+            let part = (first, count, token);
+            match tall {
+                12 => add::<L, 12>(l, &scratch.tile, packed, &mut out, part),
+                8 => add::<L, 8>(l, &scratch.tile, packed, &mut out, part),
+                6 => add::<L, 6>(l, &scratch.tile, packed, &mut out, part),
+                4 => add::<L, 4>(l, &scratch.tile, packed, &mut out, part),
+                2 => add::<L, 2>(l, &scratch.tile, packed, &mut out, part),
+                _ => add::<L, 1>(l, &scratch.tile, packed, &mut out, part),
+            }
+        }
+    }
+}
+
+/// The weights of `count` outputs from `first` on, input by input. Lanes of outputs that are not there hold anything.
+#[inline(always)]
+fn pack<L: Lanes, S: Source>(l: L, panel: Panel<'_>, first: usize, count: usize, tile: &mut [f32]) {
+    let width = 2 * L::N;
+    if panel.input_major {
+        for (input, to) in tile.chunks_exact_mut(width).enumerate() {
+            let row = panel.row(input).get(first * S::BYTES..).unwrap_or_default();
+            let row = row.get(..count * S::BYTES).unwrap_or(row);
+            let (low, high) = to.split_at_mut(L::N);
+            l.store(low, S::load(l, row));
+            l.store(high, S::load(l, row.get(L::N * S::BYTES..).unwrap_or_default()));
+        }
+        return;
+    }
+    // A vector of inputs from each row in turn, so that what is written stays in the first-level cache.
+    for (step, to) in tile.chunks_mut(width * L::N).enumerate() {
+        let inputs = to.len() / width;
+        for lane in 0..count {
+            let row = panel.row(first + lane).get(step * L::N * S::BYTES..).unwrap_or_default();
+            let row = row.get(..inputs * S::BYTES).unwrap_or(row);
+            let mut values = [0.0_f32; 16];
+            l.store(&mut values, S::load(l, row));
+            for (to, value) in to.chunks_exact_mut(width).zip(values) {
+                to[lane] = value;
+            }
+        }
+    }
+}
+
+/// Writes one output's weights into its lane.
+#[inline(always)]
+fn spread<L: Lanes>(row: &[f32], lane: usize, tile: &mut [f32]) {
+    for (to, value) in tile.chunks_exact_mut(2 * L::N).zip(row) {
+        to[lane] = *value;
+    }
+}
+
+/// Adds the products of a tile with `M` tokens whose values stand together, input by input.
+#[inline(always)]
+fn add<L: Lanes, const M: usize>(
+    l: L,
+    tile: &[f32],
+    packed: &[f32],
+    out: &mut MatMut<'_>,
+    (first, count, token): (usize, usize, usize),
+) {
+    let mut sums = [[l.zero(); 2]; M];
+    for (weights, values) in tile.chunks_exact(2 * L::N).zip(packed.as_chunks::<M>().0) {
+        let (low, high) = weights.split_at(L::N);
+        let (low, high) = (l.load(low), l.load(high));
+        for (sum, value) in sums.iter_mut().zip(values) {
+            let value = l.splat(*value);
+            sum[0] = l.fma(low, value, sum[0]);
+            sum[1] = l.fma(high, value, sum[1]);
+        }
+    }
+    for (at, sum) in sums.into_iter().enumerate() {
+        let row = out.row(token + at).get_mut(first..).unwrap_or_default();
+        let (row, _) = row.split_at_mut(count.min(row.len()));
+        let (low, high) = row.split_at_mut(L::N.min(row.len()));
+        l.store(low, l.add(l.load(low), sum[0]));
+        l.store(high, l.add(l.load(high), sum[1]));
+    }
+}

@@ -1,0 +1,45 @@
+//! Products of many tokens: a tile of weights is unpacked once and used for all of them.
+//!
+//! A tile is a few dozen outputs over all inputs, interleaved, so that a vector holds the weights of as many outputs for one
+//! input (or for four, in bytes). It stays in the second-level cache while the tokens pass, in groups of as many as
+//! there are registers for their sums.
+
+mod float;
+mod plain;
+
+use super::{Act, Level, MatMut, Scratch, WeightType};
+
+/// The weights of a product as they stand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Panel<'a> {
+    pub(super) bytes: &'a [u8],
+    /// From one row to the next, in bytes.
+    pub(super) stride: usize,
+    /// Whether a row is an input's (GPT-2's Conv1D) and not an output's.
+    pub(super) input_major: bool,
+    pub(super) ty: WeightType,
+}
+
+impl<'a> Panel<'a> {
+    /// A row and what follows it.
+    #[inline(always)]
+    fn row(&self, index: usize) -> &'a [u8] {
+        index.checked_mul(self.stride).and_then(|at| self.bytes.get(at..)).unwrap_or_default()
+    }
+}
+
+/// Adds the product with activations in F32.
+pub(super) fn single(level: Level, panel: Panel<'_>, act: &Act, out: MatMut<'_>, scratch: &mut Scratch) {
+    float::multiply(level, panel, act, out, scratch);
+}
+
+/// Adds the product with activations in BF16.
+pub(super) fn brain(level: Level, panel: Panel<'_>, act: &Act, out: MatMut<'_>, scratch: &mut Scratch) {
+    // The activations were rounded when they were made, and have been kept as F32.
+    float::multiply(level, panel, act, out, scratch);
+}
+
+/// Adds the product of blocks with activations in 8 bits.
+pub(super) fn q8(level: Level, panel: Panel<'_>, act: &Act, out: MatMut<'_>, scratch: &mut Scratch) {
+    plain::q8(level, panel, act, out, scratch);
+}

@@ -1,0 +1,322 @@
+//! Block rows with 8-bit activations by `vpdpbusd`, two blocks of 32 in a vector.
+//!
+//! Weights enter as unsigned bytes. What is too much in them (128 for Q8_0, 8 for Q4_0, …) is the same for every
+//! element of a format, so it is taken off at the end as a multiple of the activations' sums under the same scales. High
+//! nibbles are left where they are, sixteen times too large, and get a sixteenth of the scale.
+
+use core::arch::x86_64::*;
+
+use super::super::WeightType;
+use super::super::act::Row;
+use super::super::unpack::six_bits;
+use super::{at, eights};
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn load<T: bytemuck::Pod>(from: &[T; 64]) -> __m512i {
+    const { assert!(size_of::<T>() == 1) };
+    // SAFETY: 64 bytes are there; the load needs no alignment.
+    unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn load32(from: &[u8; 32]) -> __m256i {
+    // SAFETY: 32 bytes are there; the load needs no alignment.
+    unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn load16(from: &[u8; 16]) -> __m128i {
+    // SAFETY: 16 bytes are there; the load needs no alignment.
+    unsafe { _mm_loadu_si128(from.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn floats(from: &[f32; 8]) -> __m256 {
+    // SAFETY: 8 values are there; the load needs no alignment.
+    unsafe { _mm256_loadu_ps(from.as_ptr()) }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn floats16(from: &[f32; 16]) -> __m512 {
+    // SAFETY: 16 values are there; the load needs no alignment.
+    unsafe { _mm512_loadu_ps(from.as_ptr()) }
+}
+
+/// The F16 at byte `A` of each of eight blocks.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn halves<const A: usize, const B: usize>(blocks: &[[u8; B]; 8]) -> __m256 {
+    let [a, b, c, d, e, f, g, h] = blocks.each_ref().map(|block| i16::from_le_bytes(*at::<A, 2, B>(block)));
+    _mm256_cvtph_ps(_mm_set_epi16(h, g, f, e, d, c, b, a))
+}
+
+/// Eight scales and in the upper half a sixteenth of them.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn with_sixteenths(scales: __m256) -> __m512 {
+    let less = _mm256_mul_ps(scales, _mm256_set1_ps(0.0625));
+    _mm512_insertf32x8::<1>(_mm512_castps256_ps512(scales), less)
+}
+
+/// A vector of which each 128-bit lane, from the lowest, has the given value in its four places.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn quarters(a: i32, b: i32, c: i32, d: i32) -> __m512i {
+    _mm512_set_epi32(d, d, d, d, c, c, c, c, b, b, b, b, a, a, a, a)
+}
+
+/// Adds the products of 64 weights and activations under the scales that `pick` takes from `scales`.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn step(sum: __m512, weights: __m512i, q: &[i8; 64], scales: __m512, pick: __m512i) -> __m512 {
+    let products = _mm512_dpbusd_epi32(_mm512_setzero_si512(), weights, load(q));
+    _mm512_fmadd_ps(_mm512_cvtepi32_ps(products), _mm512_permutexvar_ps(pick, scales), sum)
+}
+
+/// A row of blocks of 32: `pair` gives the 64 unsigned weights of two. `HIGH` says that the second half of each block
+/// comes sixteen times too large, `MIN` that a minimum stands at byte 2, `LESS` what is too much in each weight.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn small<const B: usize, const HIGH: bool, const MIN: bool, const LESS: u8>(
+    row: &[u8],
+    act: Row<'_>,
+    pair: impl Fn(&[u8; B], &[u8; B]) -> __m512i,
+) -> f32 {
+    let up = if HIGH { 8 } else { 0 };
+    let pick: [__m512i; 4] = [0, 2, 4, 6].map(|j| quarters(j, j + up, j + 1, j + 1 + up));
+    let mut sums = [_mm512_setzero_ps(); 4];
+    let mut rest = _mm256_setzero_ps();
+    eights::<B>(row, act, |eight| {
+        let d = halves::<0, B>(eight.blocks);
+        let total = floats(eight.sum);
+        if MIN {
+            rest = _mm256_fmadd_ps(halves::<2, B>(eight.blocks), total, rest);
+        }
+        if LESS != 0 {
+            let less = _mm256_mul_ps(d, _mm256_set1_ps(-f32::from(LESS)));
+            rest = _mm256_fmadd_ps(less, total, rest);
+        }
+        let scales = _mm256_mul_ps(d, floats(eight.scale));
+        let scales = if HIGH { with_sixteenths(scales) } else { _mm512_castps256_ps512(scales) };
+        let (pairs, _) = eight.blocks.as_chunks::<2>();
+        let (quants, _) = eight.q.as_chunks::<64>();
+        for (((sum, [a, b]), q), pick) in sums.iter_mut().zip(pairs).zip(quants).zip(pick) {
+            *sum = step(*sum, pair(a, b), q, scales, pick);
+        }
+    });
+    finish(sums, rest)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn finish([a, b, c, d]: [__m512; 4], rest: __m256) -> f32 {
+    let sum = _mm512_add_ps(_mm512_add_ps(a, b), _mm512_add_ps(c, d));
+    _mm512_reduce_add_ps(_mm512_add_ps(sum, _mm512_zextps256_ps512(rest)))
+}
+
+/// Each 16 bytes twice: the low nibbles will be looked for in the one, the high ones in the other.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn twice(a: &[u8; 16], b: &[u8; 16]) -> __m512i {
+    let (a, b) = (_mm256_broadcastsi128_si256(load16(a)), _mm256_broadcastsi128_si256(load16(b)));
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(a), b)
+}
+
+/// Nibbles in place: the second half of each block is sixteen times too large.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn nibbles(a: &[u8; 16], b: &[u8; 16]) -> __m512i {
+    let (low, high) = (0x0f0f_0f0f, 0xf0f0_f0f0_u32.cast_signed());
+    _mm512_and_si512(twice(a, b), quarters(low, high, low, high))
+}
+
+/// Nibbles and a fifth bit for each.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn fives(a: &[u8; 16], b: &[u8; 16], bits_a: &[u8; 4], bits_b: &[u8; 4]) -> __m512i {
+    let moved = _mm512_srlv_epi32(twice(a, b), quarters(0, 4, 0, 4));
+    let four = _mm512_and_si512(moved, _mm512_set1_epi8(15));
+    let bits = u64::from(u32::from_le_bytes(*bits_a)) | u64::from(u32::from_le_bytes(*bits_b)) << 32;
+    _mm512_mask_add_epi8(four, bits, four, _mm512_set1_epi8(16))
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+fn q8_0(row: &[u8], act: Row<'_>) -> f32 {
+    small::<34, false, false, 128>(row, act, |a, b| {
+        let low = _mm512_castsi256_si512(load32(at::<2, 32, 34>(a)));
+        let both = _mm512_inserti64x4::<1>(low, load32(at::<2, 32, 34>(b)));
+        _mm512_xor_si512(both, _mm512_set1_epi8(-128))
+    })
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+fn q4_0(row: &[u8], act: Row<'_>) -> f32 {
+    small::<18, true, false, 8>(row, act, |a, b| nibbles(at::<2, 16, 18>(a), at::<2, 16, 18>(b)))
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+fn q4_1(row: &[u8], act: Row<'_>) -> f32 {
+    small::<20, true, true, 0>(row, act, |a, b| nibbles(at::<4, 16, 20>(a), at::<4, 16, 20>(b)))
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+fn q5_0(row: &[u8], act: Row<'_>) -> f32 {
+    small::<22, false, false, 16>(row, act, |a, b| {
+        fives(at::<6, 16, 22>(a), at::<6, 16, 22>(b), at::<2, 4, 22>(a), at::<2, 4, 22>(b))
+    })
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+fn q5_1(row: &[u8], act: Row<'_>) -> f32 {
+    small::<24, false, true, 0>(row, act, |a, b| {
+        fives(at::<8, 16, 24>(a), at::<8, 16, 24>(b), at::<4, 4, 24>(a), at::<4, 4, 24>(b))
+    })
+}
+
+/// Eight unsigned bytes as floats.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn bytes(eight: [u8; 8]) -> __m256 {
+    let word = _mm_cvtsi64_si128(i64::from_le_bytes(eight));
+    _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(word))
+}
+
+/// An F16 in all places.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn one_half(half: &[u8; 2]) -> __m256 {
+    _mm256_cvtph_ps(_mm_set1_epi16(i16::from_le_bytes(*half)))
+}
+
+/// The scales of a Q4_K or Q5_K block times those of its activations; its minima go into `rest`.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn scales_and_minima<const B: usize>(
+    block: &[u8; B],
+    scale: &[f32; 8],
+    sum: &[f32; 8],
+    rest: &mut __m256,
+) -> __m256 {
+    let (scales, minima) = six_bits(at::<4, 12, B>(block));
+    let minima = _mm256_mul_ps(bytes(minima), one_half(at::<2, 2, B>(block)));
+    *rest = _mm256_fnmadd_ps(minima, floats(sum), *rest);
+    let scales = _mm256_mul_ps(bytes(scales), one_half(at::<0, 2, B>(block)));
+    _mm256_mul_ps(scales, floats(scale))
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+fn q4_k(row: &[u8], act: Row<'_>) -> f32 {
+    let mask = _mm512_inserti64x4::<1>(_mm512_set1_epi8(15), _mm256_set1_epi8(-16));
+    let pick: [__m512i; 4] = [0, 2, 4, 6].map(|j| quarters(j, j, j + 9, j + 9));
+    let mut sums = [_mm512_setzero_ps(); 4];
+    let mut rest = _mm256_setzero_ps();
+    let (blocks, _) = row.as_chunks::<144>();
+    let acts =
+        act.q.as_chunks::<256>().0.iter().zip(act.scale.as_chunks::<8>().0).zip(act.sum32.as_chunks::<8>().0);
+    for (block, ((q, scale), sum)) in blocks.iter().zip(acts) {
+        let scales = with_sixteenths(scales_and_minima(block, scale, sum, &mut rest));
+        let (groups, _) = at::<16, 128, 144>(block).as_chunks::<32>();
+        let (quants, _) = q.as_chunks::<64>();
+        for (((sum, group), q), pick) in sums.iter_mut().zip(groups).zip(quants).zip(pick) {
+            let weights = _mm512_and_si512(_mm512_broadcast_i64x4(load32(group)), mask);
+            *sum = step(*sum, weights, q, scales, pick);
+        }
+    }
+    finish(sums, rest)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+fn q5_k(row: &[u8], act: Row<'_>) -> f32 {
+    let pick: [__m512i; 4] = [0, 2, 4, 6].map(|j| quarters(j, j, j + 1, j + 1));
+    let mut sums = [_mm512_setzero_ps(); 4];
+    let mut rest = _mm256_setzero_ps();
+    let (blocks, _) = row.as_chunks::<176>();
+    let acts =
+        act.q.as_chunks::<256>().0.iter().zip(act.scale.as_chunks::<8>().0).zip(act.sum32.as_chunks::<8>().0);
+    for (block, ((q, scale), sum)) in blocks.iter().zip(acts) {
+        let scales = _mm512_castps256_ps512(scales_and_minima(block, scale, sum, &mut rest));
+        let high = _mm512_broadcast_i64x4(load32(at::<16, 32, 176>(block)));
+        // Bit 2g for the low nibbles of group g, bit 2g + 1 for the high ones.
+        let mut bit = _mm512_inserti64x4::<1>(_mm512_set1_epi8(1), _mm256_set1_epi8(2));
+        let (groups, _) = at::<48, 128, 176>(block).as_chunks::<32>();
+        let (quants, _) = q.as_chunks::<64>();
+        for (((sum, group), q), pick) in sums.iter_mut().zip(groups).zip(quants).zip(pick) {
+            let moved = _mm512_srlv_epi32(_mm512_broadcast_i64x4(load32(group)), quarters(0, 0, 4, 4));
+            let four = _mm512_and_si512(moved, _mm512_set1_epi8(15));
+            let weights = _mm512_mask_add_epi8(four, _mm512_test_epi8_mask(high, bit), four, _mm512_set1_epi8(16));
+            bit = _mm512_slli_epi16::<2>(bit);
+            *sum = step(*sum, weights, q, scales, pick);
+        }
+    }
+    finish(sums, rest)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+fn q6_k(row: &[u8], act: Row<'_>) -> f32 {
+    let pick: [__m512i; 4] = [0, 4, 8, 12].map(|j| quarters(j, j + 1, j + 2, j + 3));
+    // A scale of activations faces two groups of 16.
+    let double = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+    let (low, two) = (_mm512_set1_epi8(15), _mm512_set1_epi8(0x30));
+    let mut sums = [_mm512_setzero_ps(); 4];
+    let mut less = _mm512_setzero_ps();
+    let (blocks, _) = row.as_chunks::<210>();
+    let acts =
+        act.q.as_chunks::<256>().0.iter().zip(act.scale.as_chunks::<8>().0).zip(act.sum16.as_chunks::<16>().0);
+    for (block, ((q, scale), sum)) in blocks.iter().zip(acts) {
+        let d = _mm512_cvtph_ps(_mm256_set1_epi16(i16::from_le_bytes(*at::<208, 2, 210>(block))));
+        let own = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load16(at::<192, 16, 210>(block))));
+        let own = _mm512_mul_ps(own, d);
+        less = _mm512_fmadd_ps(own, floats16(sum), less);
+        let scales = _mm512_permutexvar_ps(double, _mm512_castps256_ps512(floats(scale)));
+        let scales = _mm512_mul_ps(own, scales);
+        let (quants, _) = q.as_chunks::<64>();
+        let (nibbles, _) = at::<0, 128, 210>(block).as_chunks::<64>();
+        let (bits, _) = at::<128, 64, 210>(block).as_chunks::<32>();
+        let halves = nibbles.iter().zip(bits).zip(quants.as_chunks::<2>().0).zip(pick.as_chunks::<2>().0);
+        for (sum, (((nibbles, bits), [q, r]), [first, second])) in
+            sums.as_chunks_mut::<2>().0.iter_mut().zip(halves)
+        {
+            let nibbles = load(nibbles);
+            let bits = _mm512_broadcast_i64x4(load32(bits));
+            let lower = _mm512_sllv_epi32(bits, quarters(4, 4, 2, 2));
+            let upper = _mm512_srlv_epi32(bits, quarters(0, 0, 2, 2));
+            // (a & b) | c
+            let a = _mm512_ternarylogic_epi32::<0xea>(lower, two, _mm512_and_si512(nibbles, low));
+            let b = _mm512_and_si512(_mm512_srli_epi16::<4>(nibbles), low);
+            let b = _mm512_ternarylogic_epi32::<0xea>(upper, two, b);
+            sum[0] = step(sum[0], a, q, scales, *first);
+            sum[1] = step(sum[1], b, r, scales, *second);
+        }
+    }
+    let [a, b, c, d] = sums;
+    let sum = _mm512_add_ps(_mm512_add_ps(a, b), _mm512_add_ps(c, d));
+    _mm512_reduce_add_ps(_mm512_fnmadd_ps(less, _mm512_set1_ps(32.0), sum))
+}
+
+/// `out[i] = rows[i] · act` for block rows of `stride` bytes.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+pub(super) fn matvec(ty: WeightType, bytes: &[u8], stride: usize, act: Row<'_>, out: &mut [f32]) {
+    macro_rules! all {
+        ($dot:ident) => {
+            for (out, row) in out.iter_mut().zip(bytes.chunks_exact(stride)) {
+                *out = $dot(row, act);
+            }
+        };
+    }
+    match ty {
+        WeightType::Q8_0 => all!(q8_0),
+        WeightType::Q4_0 => all!(q4_0),
+        WeightType::Q4_1 => all!(q4_1),
+        WeightType::Q5_0 => all!(q5_0),
+        WeightType::Q5_1 => all!(q5_1),
+        WeightType::Q4_K => all!(q4_k),
+        WeightType::Q5_K => all!(q5_k),
+        WeightType::Q6_K => all!(q6_k),
+        WeightType::F32 | WeightType::F16 | WeightType::BF16 => {}
+    }
+}

@@ -1,0 +1,123 @@
+//! Which tokens their own bytes are encoded as.
+//!
+//! A piece that is a token's text is that token only where its merges really lead there; in a trained vocabulary they do
+//! for every token, in a hostile or edited one they need not. Trying each would cost more than all else at loading, so for
+//! vocabularies in which every merge joins what merges of lower rank made, it is told from the two parts: each of them
+//! comes about in its own time, and they become one unless a merge across their border comes first.
+
+use alloc::vec::Vec;
+
+use super::hash::zeros;
+use super::merge::Scratch;
+use super::model::{Merge, Model, NONE};
+use super::vocab::{has, set};
+use crate::num;
+
+/// The merge that made each token, by id; [`NONE`] for bytes and for what is not made.
+struct Made<'a> {
+    by: Vec<u32>,
+    merges: &'a [Merge],
+}
+
+impl Made<'_> {
+    /// When a token came about: 0 for bytes, then merges by rank.
+    fn time(&self, id: u32) -> u64 {
+        let by = self.by.get(num::widen32(id)).copied().unwrap_or(NONE);
+        if by == NONE { 0 } else { u64::from(by).saturating_add(1) }
+    }
+
+    fn parts(&self, id: u32) -> Option<(u32, u32)> {
+        let by = self.by.get(num::widen32(id)).copied()?;
+        self.merges.get(num::widen32(by)).map(|merge| (merge.left, merge.right))
+    }
+
+    /// Whether no merge goes across the border between two tokens while they come about.
+    ///
+    /// The two symbols at the border are followed back in time. A pair of them is merged if it comes before the merge that
+    /// makes the left one part of something else, and not after the one that does so to the right one: of equal pairs the
+    /// left goes first.
+    fn stay_apart(&self, model: &Model, left: u32, right: u32) -> bool {
+        let (mut left, mut right) = (left, right);
+        let (mut left_until, mut right_until) = (u64::MAX, u64::MAX);
+        loop {
+            let (left_time, right_time) = (self.time(left), self.time(right));
+            if left_time == 0 && right_time == 0 {
+                return true;
+            }
+            if left_time > right_time {
+                let Some((_, part)) = self.parts(left) else { return true };
+                (left, left_until) = (part, left_time);
+            } else {
+                let Some((part, _)) = self.parts(right) else { return true };
+                (right, right_until) = (part, right_time);
+            }
+            let rank = model.pairs.rank(left, right);
+            let time = u64::from(rank).saturating_add(1);
+            if rank != NONE && time < left_until && time <= right_until {
+                return false;
+            }
+        }
+    }
+}
+
+/// The tokens that their own bytes are encoded as, and whether every merge joins what lower ranks made; `None` where
+/// memory runs out.
+pub(super) fn whole(model: &Model, merges: &[Merge]) -> Option<(Vec<u64>, bool)> {
+    match by_parts(model, merges)? {
+        Some(whole) => Some((whole, true)),
+        None => Some((by_trying(model)?, false)),
+    }
+}
+
+/// From the parts, in one pass; nothing where a merge joins what only later merges make.
+fn by_parts(model: &Model, merges: &[Merge]) -> Option<Option<Vec<u64>>> {
+    let words = model.vocab.len().div_ceil(64);
+    let (mut whole, mut wanted) = (zeros(words)?, zeros(words)?);
+    let mut by = zeros(model.vocab.len())?;
+    by.fill(NONE);
+    let mut made = Made { by, merges };
+    for id in model.bytes {
+        set(&mut whole, id);
+    }
+    for (rank, merge) in merges.iter().enumerate() {
+        let (left, right) = (has(&whole, merge.left), has(&whole, merge.right));
+        if !left {
+            set(&mut wanted, merge.left);
+        }
+        if !right {
+            set(&mut wanted, merge.right);
+        }
+        if !(left && right) || has(&whole, merge.product) || !made.stay_apart(model, merge.left, merge.right) {
+            continue;
+        }
+        if has(&wanted, merge.product) {
+            return Some(None);
+        }
+        set(&mut whole, merge.product);
+        if let Some(by) = made.by.get_mut(num::widen32(merge.product)) {
+            *by = num::narrow32(rank).unwrap_or(NONE);
+        }
+    }
+    Some(Some(whole))
+}
+
+/// By encoding each token's bytes.
+#[cold]
+fn by_trying(model: &Model) -> Option<Vec<u64>> {
+    let mut whole = zeros(model.vocab.len().div_ceil(64))?;
+    let mut scratch = Scratch::default();
+    let mut ids = Vec::new();
+    for id in 0..num::narrow32(model.vocab.len())? {
+        let bytes = model.vocab.token(id);
+        ids.clear();
+        ids.try_reserve(bytes.len()).ok()?;
+        if model.vocab.is_special(id) {
+            continue;
+        }
+        scratch.merge(model, bytes, &mut ids).ok()?;
+        if ids == [id] {
+            set(&mut whole, id);
+        }
+    }
+    Some(whole)
+}

@@ -207,6 +207,7 @@ impl Comparer {
         Ok(sum)
     }
 
+    #[expect(clippy::float_cmp, reason = "elements differ where they are not the same number")]
     fn values(&mut self, kind: Kind, a: &Run<'_>, b: &Run<'_>, sum: &mut Difference) -> Result<(), DiffError> {
         let elements = a.elements().and_then(num::narrow).ok_or(DiffError::Length)?;
         let runs = [a, b];

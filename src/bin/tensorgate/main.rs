@@ -13,6 +13,7 @@
 mod args;
 mod check;
 mod convert;
+mod diff;
 mod excerpt;
 mod hash;
 mod inspect;
@@ -21,6 +22,7 @@ mod open;
 mod output;
 mod parts;
 mod report;
+mod side;
 mod text;
 mod walk;
 mod work;
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Hash(args) => hash::run(&args),
         Command::Convert(args) => convert::run(&args),
+        Command::Diff(args) => diff::run(&args),
     };
     match outcome {
         Ok(exit) => exit.into(),

@@ -62,7 +62,8 @@ impl Attention<'_> {
                 write(self.level, self.dims.kind, self.part(row, part, head), to);
             }
         }
-        let before: usize = self.shared.head(head).map(|(keys, _)| keys.len().checked_div(entry).unwrap_or(0)).sum();
+        let before: usize =
+            self.shared.head(head).map(|(keys, _)| keys.len().checked_div(entry).unwrap_or(0)).sum();
         let seen = before.saturating_add(self.used);
         let mut first = self.from;
         while first < count {

@@ -269,7 +269,9 @@ mod tests {
                 for (keys, values) in cache.runs(layer.into(), head.into()) {
                     assert_eq!(keys.len(), values.len());
                     for (key, value) in keys.chunks(8).zip(values.chunks(8)) {
-                        assert!(key.iter().all(|byte| *byte == key[0]) && value.iter().all(|byte| *byte == !key[0]));
+                        assert!(
+                            key.iter().all(|byte| *byte == key[0]) && value.iter().all(|byte| *byte == !key[0])
+                        );
                         marks.push(key[0] ^ (layer * 100 + head * 10));
                     }
                 }

@@ -364,10 +364,8 @@ impl Engine {
         rows: usize,
         want: Want,
     ) -> Result<(), RunError> {
-        let places: Vec<(u32, usize)> = groups
-            .iter()
-            .flat_map(|group| group.tokens.iter().copied().zip(group.cache.len()..))
-            .collect();
+        let places: Vec<(u32, usize)> =
+            groups.iter().flat_map(|group| group.tokens.iter().copied().zip(group.cache.len()..)).collect();
         self.by_rows(job, &places, rows, None, job.weights.blocks.first())?;
         let last = job.config.n_layer().saturating_sub(1);
         for (layer, block) in job.weights.blocks.iter().enumerate() {

@@ -199,7 +199,8 @@ impl Names {
             }
         }
         if buffers > 0 {
-            notes.push(format!("{buffers} tensors of the causal mask (attn.bias, attn.masked_bias) are not needed"));
+            notes
+                .push(format!("{buffers} tensors of the causal mask (attn.bias, attn.masked_bias) are not needed"));
         }
         if let Some(first) = others.first() {
             notes.push(format!("{} tensors are not used, among them {first}", others.len()));

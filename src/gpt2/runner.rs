@@ -201,12 +201,7 @@ impl Runner {
     }
 
     /// Runs what is not run yet before position `end`, without logits.
-    fn catch_up(
-        &mut self,
-        session: &mut Session,
-        end: usize,
-        cancel: Option<&AtomicBool>,
-    ) -> Result<(), RunError> {
+    fn catch_up(&mut self, session: &mut Session, end: usize, cancel: Option<&AtomicBool>) -> Result<(), RunError> {
         while session.run_len() < end {
             let next = session.run_len().saturating_add(self.engine.batch()).min(end);
             self.pass(session, next, Want::Nothing, cancel, &mut |_, _| Ok(()))?;

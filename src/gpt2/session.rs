@@ -36,6 +36,11 @@ impl Session {
         &self.tokens
     }
 
+    /// The model it belongs to.
+    pub const fn model(&self) -> &Gpt2 {
+        &self.model
+    }
+
     /// How many of the tokens were run.
     pub const fn run_len(&self) -> usize {
         self.cache.len()
@@ -106,7 +111,8 @@ impl Session {
         let tokens: Vec<u8> = self.tokens.iter().flat_map(|token| token.to_le_bytes()).collect();
         let (mut keys, mut values) = (Vec::new(), Vec::new());
         let half = dims.bytes(run) / 2;
-        let refused = || RunError::Memory(Problem::Memory { what: "saving", needed: dims.bytes(run), limit: u64::MAX });
+        let refused =
+            || RunError::Memory(Problem::Memory { what: "saving", needed: dims.bytes(run), limit: u64::MAX });
         let size = num::narrow(half).ok_or_else(refused)?;
         keys.try_reserve_exact(size).map_err(|_| refused())?;
         values.try_reserve_exact(size).map_err(|_| refused())?;
@@ -127,9 +133,10 @@ impl Session {
             TensorSpec::new("values", dtype, &shape).with_bytes(&values),
         ];
         let model = format!("{:016x}", self.model.fingerprint());
-        let dice = self.random.as_ref().map_or_else(String::new, |random| {
-            random.state().map(|word| format!("{word:016x}")).join("")
-        });
+        let dice = self
+            .random
+            .as_ref()
+            .map_or_else(String::new, |random| random.state().map(|word| format!("{word:016x}")).join(""));
         let metadata = [("tensorgate.session", VERSION), ("model", model.as_str()), ("dice", dice.as_str())];
         safetensors::serialize(tensors, Some(metadata)).map_err(|_| refused())
     }

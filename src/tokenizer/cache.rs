@@ -166,7 +166,10 @@ mod tests {
         let block: [u8; BLOCK] = core::array::from_fn(|at| u8::try_from(at + 100).unwrap());
         for from in 0..=64 {
             for len in 1..=15 {
-                assert_eq!(key_at(&block, from, len), Some(key(&block[from..(from + len).min(BLOCK)])).filter(|_| from + 16 <= BLOCK));
+                assert_eq!(
+                    key_at(&block, from, len),
+                    Some(key(&block[from..(from + len).min(BLOCK)])).filter(|_| from + 16 <= BLOCK)
+                );
             }
         }
         assert_eq!(key_at(&block, 0, 16), None);

@@ -7,9 +7,9 @@
 
 use alloc::vec::Vec;
 
+use super::hash::zeros;
 use super::merge::Scratch;
 use super::model::{Merge, Model, NONE};
-use super::hash::zeros;
 use super::vocab::{has, set};
 use crate::num;
 

@@ -34,11 +34,12 @@ fn hold(runner: &mut Runner, sequence: &Value, tolerance: f64, what: &str) {
     let mut session = runner.session().unwrap();
     session.push(&tokens).unwrap();
     let mut all = Vec::new();
-    runner.each_logits(&mut session, |at, logits| {
-        assert_eq!(at, all.len());
-        all.push(logits.to_vec());
-    })
-    .unwrap();
+    runner
+        .each_logits(&mut session, |at, logits| {
+            assert_eq!(at, all.len());
+            all.push(logits.to_vec());
+        })
+        .unwrap();
     assert_eq!(all.len(), tokens.len());
     let greatest: Vec<u32> = all.iter().map(|logits| argmax(logits)).collect();
     assert_eq!(greatest, ids(&sequence["argmax"]), "{what}");
@@ -92,9 +93,11 @@ fn tiny_checkpoints_of_every_form() {
 fn half_precision_caches_and_activations_stay_near() {
     let folder = here("tests/data/tiny-gpt2");
     let reference = json(folder.join("reference.json"));
-    for (name, cache, tolerance) in
-        [("tinyA-plain", CacheType::F16, 0.01), ("tinyA-bf16", CacheType::F32, 0.05), ("tinyB-plain", CacheType::F16, 0.01)]
-    {
+    for (name, cache, tolerance) in [
+        ("tinyA-plain", CacheType::F16, 0.01),
+        ("tinyA-bf16", CacheType::F32, 0.05),
+        ("tinyB-plain", CacheType::F16, 0.01),
+    ] {
         let model = Gpt2::open(folder.join(name)).unwrap();
         let mut runner = runner(&model, RunOptions { cache, ..RunOptions::default() });
         for sequence in reference["models"][name]["sequences"].as_array().unwrap() {

@@ -18,7 +18,8 @@ fn here(folder: &str) -> PathBuf {
 }
 
 fn json(path: impl AsRef<Path>) -> Value {
-    let text = std::fs::read_to_string(path.as_ref()).unwrap_or_else(|e| panic!("{}: {e}", path.as_ref().display()));
+    let text =
+        std::fs::read_to_string(path.as_ref()).unwrap_or_else(|e| panic!("{}: {e}", path.as_ref().display()));
     serde_json::from_str(&text).unwrap()
 }
 

@@ -13,6 +13,7 @@
 mod args;
 mod check;
 mod excerpt;
+mod gpt2;
 mod hash;
 mod inspect;
 mod judge;
@@ -34,6 +35,8 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Check(args) => check::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Generate(args) => gpt2::generate::run(&args),
+        Command::Bench(args) => gpt2::bench::run(&args),
         Command::Hash(args) => hash::run(&args),
     };
     match outcome {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::config::{Config, Fields, MAX_CONFIG_LEN};
 use super::problem::Problems;
+use super::quantize::{self, Quantize};
 use super::weights::{self, Weights};
 use crate::model::{Format, Model, ModelError, Options};
 
@@ -18,11 +19,14 @@ pub struct LoadOptions {
     /// Bytes of memory that may be taken for what is not used where it stands in the file: biases, norms, and weights
     /// that are brought into another form. Default: 16 GiB.
     pub memory_limit: u64,
+    /// Whether F32, F16 and BF16 weights are brought into blocks, which takes memory and a moment, and makes every token
+    /// faster. Weights that are in blocks stay as they are.
+    pub quantize: Option<Quantize>,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { files: Options::default(), memory_limit: 16 << 30 }
+        Self { files: Options::default(), memory_limit: 16 << 30, quantize: None }
     }
 }
 
@@ -123,7 +127,10 @@ impl Gpt2 {
             (None, Some(config)) => Fields::from_json(config)?,
             (None, None) => Fields::default(),
         };
-        let (config, weights, notes) = weights::load(model, &fields, options.memory_limit)?;
+        let (config, mut weights, mut notes) = weights::load(model, &fields, options.memory_limit)?;
+        if let Some(how) = options.quantize {
+            quantize::all(&mut weights, how, options.memory_limit, &mut notes)?;
+        }
         Ok(Self(Arc::new(Inner { config, weights, notes })))
     }
 

@@ -36,6 +36,11 @@ impl Session {
         &self.tokens
     }
 
+    /// The model it belongs to.
+    pub const fn model(&self) -> &Gpt2 {
+        &self.model
+    }
+
     /// How many of the tokens were run.
     pub const fn run_len(&self) -> usize {
         self.cache.len()

@@ -53,22 +53,6 @@ impl Matrix {
     ) -> Self {
         Self { bytes: Bytes::Own(bytes), kind, layout, inputs, outputs }
     }
-
-    /// Elements of a row, and how many rows there are.
-    pub(super) const fn rows(&self) -> (usize, usize) {
-        match self.layout {
-            Layout::Rows => (self.inputs, self.outputs),
-            Layout::Columns => (self.outputs, self.inputs),
-        }
-    }
-
-    /// The bytes of one row, empty where there is none of this number.
-    pub(super) fn row(&self, index: usize) -> &[u8] {
-        let (len, rows) = self.rows();
-        let Some(size) = self.kind.row_bytes(len).filter(|_| index < rows) else { return &[] };
-        let rest = index.checked_mul(size).and_then(|at| self.bytes().get(at..)).unwrap_or_default();
-        rest.get(..size).unwrap_or_default()
-    }
 }
 
 /// A matrix and what is added to its product.

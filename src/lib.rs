@@ -38,6 +38,7 @@
 //! | a sharded model | [`ShardIndex::open`], then [`ShardIndex::check_shard`] for each shard |
 //! | bytes of which you know nothing | [`detect::detect`] |
 //! | a tensor | [`TensorView::as_le`] at any alignment, [`TensorView::as_slice`] where aligned, [`TensorView::slice`] for a part |
+//! | blocks of a GGUF tensor, or values to make blocks of | [`quant::decode`], [`quant::Rows`], [`quant::encode`] |
 //! | tensors to save | [`safetensors::Plan`], or [`safetensors::serialize`] in one call |
 //!
 //! # What strict means

@@ -41,6 +41,7 @@
 //! | a tensor | [`TensorView::as_le`] at any alignment, [`TensorView::as_slice`] where aligned, [`TensorView::slice`] for a part |
 //! | doubts about a tensor's numbers | [`scan::Scan`] |
 //! | tensors to save | [`safetensors::Plan`], or [`safetensors::serialize`] in one call |
+//! | a path to save them under | `file::Saver`: one file or shards, all or nothing (with `std`) |
 //!
 //! # What strict means
 //!
@@ -83,6 +84,8 @@ mod error;
 #[cfg(feature = "std")]
 pub mod file;
 pub mod gguf;
+#[cfg(feature = "std")]
+pub mod gpt2;
 mod json;
 mod limits;
 #[cfg(feature = "std")]

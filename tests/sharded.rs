@@ -163,6 +163,23 @@ fn what_is_removed_and_what_is_not() {
     assert!(read(folder.path()).is_ok());
 }
 
+/// A model of many shards needs no more open files than one of two.
+#[cfg(target_os = "linux")]
+#[test]
+fn shards_are_not_kept_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = |step: Step, _: &Path| {
+        // Other tests of this process have files open too.
+        let open = if step == Step::Rename { fs::read_dir("/proc/self/fd")?.count() } else { 0 };
+        assert!(open < 150, "{open} files are open");
+        Ok(())
+    };
+    let names: Vec<String> = (0..300).map(|at| at.to_string()).collect();
+    let tensors = names.iter().map(|name| TensorSpec::new(name, Dtype::U8, &[1]).with_bytes(&[7]));
+    let saved = Saver::new().with_watch(&count).sharded(&folder, 1, tensors, NO_METADATA).unwrap();
+    assert_eq!(saved.files().len(), 300);
+}
+
 /// A file that cannot be removed is told of, and the save has succeeded.
 #[test]
 fn old_files_that_stay_are_told_of() {

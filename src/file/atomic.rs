@@ -89,16 +89,12 @@ impl<'w> Atomic<'w> {
         Self::in_place(place, watch)
     }
 
-    /// A file of `folder` that will be [`named`](Staged::name) later, with the mode of the file `like`, where there is one.
-    /// Until then it goes by `path`, which is not looked at.
-    pub(super) fn create_in(
-        folder: &Path,
-        path: &Path,
-        like: Option<&Path>,
-        watch: &'w dyn Watch,
-    ) -> Result<Self, AtomicError> {
-        let folder = open_folder(folder).map_err(|error| AtomicError::new(Step::Inspect, folder, error))?;
-        Self::in_place(Place { target: path.to_path_buf(), folder, mode: place::mode_of(like) }, watch)
+    /// A file that will be [`named`](Staged::name) later, with the mode of the file `like`, where there is one.
+    /// Until then it goes by `path`, which is in the same folder
+    /// and is not looked at.
+    pub(super) fn create_in(path: &Path, like: Option<&Path>, watch: &'w dyn Watch) -> Result<Self, AtomicError> {
+        // The folder is brought to the disk once for all shards, and not kept open for each.
+        Self::in_place(Place { target: path.to_path_buf(), folder: None, mode: place::mode_of(like) }, watch)
     }
 
     fn in_place(place: Place, watch: &'w dyn Watch) -> Result<Self, AtomicError> {
@@ -259,7 +255,10 @@ impl Staged<'_> {
     pub(super) fn rename(mut self, replace: bool) -> Result<(), AtomicError> {
         let target = self.place.target.clone();
         self.publish(Step::Rename, &target, replace)?;
-        sync_folder(&self.place.folder, &self.place.target, self.watch)
+        match &self.place.folder {
+            Some(folder) => sync_folder(folder, &self.place.target, self.watch),
+            None => Ok(()),
+        }
     }
 
     /// Gives the file the name `file_name` in its folder, which must not be taken.

@@ -141,7 +141,7 @@ impl<'w> Saver<'w> {
     ///
     /// # Errors
     ///
-    /// What `supply` says ([`SaveError::source`](SaveError::other) takes errors of its own), [`SaveError::ByteCount`] where it
+    /// What `supply` says ([`SaveError::other`] takes errors of its own), [`SaveError::ByteCount`] where it
     /// gave more or fewer bytes than a tensor needs, [`SaveError::Atomic`].
     pub fn layout<P>(
         &self,

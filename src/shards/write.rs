@@ -21,8 +21,8 @@ pub fn split(lengths: impl IntoIterator<Item = u64>, most: u64) -> Vec<Range<usi
     let mut shard = 0_usize..0;
     let mut len = 0_u64;
     for length in lengths {
-        let longer = len.saturating_add(length);
-        if longer > most && !shard.is_empty() {
+        let fits = len.checked_add(length).is_some_and(|longer| longer <= most);
+        if !fits && !shard.is_empty() {
             shards.push(shard.clone());
             shard.start = shard.end;
             len = 0;

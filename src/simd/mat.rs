@@ -36,6 +36,17 @@ impl<'a> MatMut<'a> {
         whole.then_some(Self { data: data.as_mut_ptr(), rows, columns, stride: columns, life: PhantomData })
     }
 
+    /// `columns` columns of a matrix whose rows begin `stride` elements apart, from the column on of which `start` is the
+    /// first row's element.
+    ///
+    /// # Safety
+    ///
+    /// The columns of `rows` rows lie in a slice that is lent mutably for `'a`, `columns` is at most `stride`, and nothing else
+    /// uses these columns for as long.
+    pub(super) const unsafe fn of_columns(start: *mut f32, rows: usize, columns: usize, stride: usize) -> Self {
+        Self { data: start, rows, columns, stride, life: PhantomData }
+    }
+
     /// How many rows.
     pub const fn rows(&self) -> usize {
         self.rows

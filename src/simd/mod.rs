@@ -76,6 +76,7 @@ mod level;
 mod mat;
 mod matrix;
 mod ops;
+pub(crate) mod pool;
 mod q8;
 mod unpack;
 mod weight;

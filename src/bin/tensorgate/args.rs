@@ -57,6 +57,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Check(Check),
     Inspect(Inspect),
+    Generate(crate::gpt2::generate::Generate),
+    Bench(crate::gpt2::bench::Bench),
     Hash(Hash),
     Convert(Convert),
     Diff(Diff),

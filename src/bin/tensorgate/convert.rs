@@ -1,5 +1,6 @@
 //! `tensorgate convert`: a model in another way.
 
+mod gpt2;
 mod report;
 
 use std::io;
@@ -31,6 +32,15 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
         complain(fault);
         return Ok(Exit::Trouble);
     }
+    let naming = naming(args, &model, format);
+    let companion = match companion(args, &model, naming, format) {
+        Ok(pairs) => pairs,
+        Err(error) => {
+            complain(&format!("{}: {error}", text::path(&args.from)));
+            return Ok(Exit::Rejected);
+        }
+    };
+    let pairs = companion.as_ref().map(gpt2::Pairs::specs).unwrap_or_default();
     let stop = work.stop();
     let saver = Saver::new().with_watch(&*stop);
     let choose = |_: Draft<'_>| args.dtype.map(|cast| ElementType::Ggml(cast.into()));
@@ -39,7 +49,8 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
     let progress = |bytes| bar.inc(bytes);
     let mut conversion = Conversion::to(format)
         .with_progress(&progress)
-        .with_naming(naming(args, &model, format))
+        .with_naming(naming)
+        .with_pairs(&pairs)
         .with_types(&choose)
         .with_endian(endian)
         .with_threads(work.jobs());
@@ -66,7 +77,19 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
     }
     match saved {
         Ok(saved) => {
-            report::print(&mut output::stdout(), args, &plan, &saved)?;
+            let mut files = saved.files().to_vec();
+            if let (Naming::Gpt2, Format::SafeTensors, Some(folder)) = (naming, format, place.folder()) {
+                match gpt2::write_beside(&model, folder) {
+                    Ok(beside) => files.extend(beside),
+                    Err(error) => complain(&error),
+                }
+            }
+            let notes = companion.as_ref().map(|pairs| pairs.notes.clone()).unwrap_or_default();
+            report::print(
+                &mut output::stdout(),
+                args,
+                &report::Done { plan: &plan, report: &saved, files, notes },
+            )?;
             Ok(Exit::Accepted)
         }
         Err(error) => Ok(refuse(args, &error)),
@@ -124,6 +147,12 @@ fn naming(args: &Convert, model: &Model, to: Format) -> Naming {
         Names::Auto if model.format() != to && is_gpt2() => Naming::Gpt2,
         _ => Naming::Keep,
     }
+}
+
+/// What a GGUF file says of a GPT-2 besides its tensors.
+fn companion(args: &Convert, model: &Model, naming: Naming, format: Format) -> Result<Option<gpt2::Pairs>, String> {
+    let wanted = naming == Naming::Gpt2 && format == Format::Gguf && model.format() == Format::SafeTensors;
+    if wanted { gpt2::Pairs::of(model, &args.from).map(Some) } else { Ok(None) }
 }
 
 /// Where the files go.

@@ -15,6 +15,7 @@ mod check;
 mod convert;
 mod diff;
 mod excerpt;
+mod gpt2;
 mod hash;
 mod inspect;
 mod judge;
@@ -38,6 +39,8 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Check(args) => check::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Generate(args) => gpt2::generate::run(&args),
+        Command::Bench(args) => gpt2::bench::run(&args),
         Command::Hash(args) => hash::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Diff(args) => diff::run(&args),

@@ -193,7 +193,7 @@ impl Saver<'_> {
             let file = if single {
                 Atomic::create_like(&folder.join(SINGLE), like.as_deref(), self.watch)?
             } else {
-                Atomic::create_in(folder.path(), &path, like.as_deref(), self.watch)?
+                Atomic::create_in(&path, like.as_deref(), self.watch)?
             };
             let given = |local: usize| range.start.saturating_add(local);
             let file = written(file, plan.layout(), |local, tensor| supply(given(local), tensor));

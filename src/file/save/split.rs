@@ -46,7 +46,7 @@ impl Saver<'_> {
         }
         let mut staged = Vec::new();
         for (number, (plan, name)) in plans.iter().zip(&names).enumerate() {
-            let file = Atomic::create_in(folder.path(), &parent.join(name), None, self.watch)?;
+            let file = Atomic::create_in(&parent.join(name), None, self.watch)?;
             let file = written(file, plan.layout(), |index, tensor| fill(number, index, tensor));
             staged.push(file?.stage()?);
         }

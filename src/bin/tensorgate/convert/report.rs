@@ -1,6 +1,7 @@
 //! What a conversion did.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tensorgate::model::convert::{Loss, Output, Plan, Report};
@@ -12,13 +13,23 @@ use crate::text;
 /// Tensors with losses that are listed for people.
 const LISTED: usize = 20;
 
+/// A conversion that was done.
+pub(crate) struct Done<'d> {
+    pub(crate) plan: &'d Plan<'d>,
+    pub(crate) report: &'d Report,
+    /// All files that were written.
+    pub(crate) files: Vec<PathBuf>,
+    /// What whoever uses them should know.
+    pub(crate) notes: Vec<String>,
+}
+
 /// Prints it as was asked for.
-pub(crate) fn print(out: &mut impl Write, args: &Convert, plan: &Plan<'_>, report: &Report) -> io::Result<()> {
+pub(crate) fn print(out: &mut impl Write, args: &Convert, done: &Done<'_>) -> io::Result<()> {
     if args.json {
-        write_json(out, &document(plan, report))?;
+        write_json(out, &document(done))?;
         out.write_all(b"\n")?;
     } else if !args.quiet {
-        human(out, plan, report)?;
+        human(out, done)?;
     }
     out.flush()
 }
@@ -29,8 +40,9 @@ pub(crate) fn changed<'r>(plan: &'r Plan<'_>, report: &'r Report) -> impl Iterat
     losses.filter_map(|(output, loss)| Some((output, loss.as_ref()?)))
 }
 
-fn human(out: &mut impl Write, plan: &Plan<'_>, report: &Report) -> io::Result<()> {
-    for file in report.files() {
+fn human(out: &mut impl Write, done: &Done<'_>) -> io::Result<()> {
+    let Done { plan, report, files, notes } = done;
+    for file in files {
         writeln!(out, "{STRONG}{}{STRONG:#}", text::path(file))?;
     }
     let tensors = u64::try_from(plan.outputs().len()).unwrap_or(u64::MAX);
@@ -58,7 +70,11 @@ fn human(out: &mut impl Write, plan: &Plan<'_>, report: &Report) -> io::Result<(
         writeln!(out, "  {FAINT}and {more} more{FAINT:#}")?;
     }
     listed(out, "left out, since they are no parameters", plan.left_out())?;
-    listed(out, "metadata that the format cannot have", report.dropped())
+    listed(out, "metadata that the format cannot have", report.dropped())?;
+    for note in notes {
+        writeln!(out, "{ODD}note{ODD:#} {}", text::ascii(note))?;
+    }
+    Ok(())
 }
 
 /// What was lost, in words.
@@ -106,7 +122,8 @@ pub(crate) fn loss(loss: &Loss) -> Value {
     })
 }
 
-fn document(plan: &Plan<'_>, report: &Report) -> Value {
+fn document(done: &Done<'_>) -> Value {
+    let Done { plan, report, files, notes } = done;
     let tensors: Vec<Value> = plan
         .outputs()
         .iter()
@@ -125,10 +142,11 @@ fn document(plan: &Plan<'_>, report: &Report) -> Value {
         })
         .collect();
     json!({
-        "files": report.files().iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+        "files": files.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "bytes": plan.byte_len(),
         "tensors": tensors,
         "left_out": plan.left_out(),
         "dropped_metadata": report.dropped(),
+        "notes": notes,
     })
 }

@@ -1,0 +1,179 @@
+//! What `generate` and `bench` have in common: finding a model and its vocabulary, and how it is run.
+
+pub(crate) mod bench;
+pub(crate) mod generate;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use tensorgate::gpt2::{CacheType, Gpt2, LoadOptions, Quantize, RunOptions, Runner};
+use tensorgate::model::{Format, Model, Options};
+use tensorgate::simd::Level;
+use tensorgate::tokenizer::Tokenizer;
+
+use crate::text;
+
+/// The model that the program carries: four layers, trained on Jane Austen's novels.
+const OWN: [&[u8]; 4] = [
+    include_bytes!("../../../models/austen/model.safetensors"),
+    include_bytes!("../../../models/austen/config.json"),
+    include_bytes!("../../../models/austen/vocab.json"),
+    include_bytes!("../../../models/austen/merges.txt"),
+];
+
+/// How a model is loaded and run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Running {
+    /// Threads; as many as the system can run at once when not given.
+    #[arg(long, short = 't', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+
+    /// Bring F32, F16 and BF16 weights into blocks when loading.
+    #[arg(long, value_enum, value_name = "TYPE")]
+    quantize: Option<Blocks>,
+
+    /// In what numbers keys and values are kept: f32 is exact, f16 takes half the memory and is faster for long texts.
+    #[arg(long, value_enum, value_name = "TYPE", default_value_t = Numbers::F16)]
+    cache: Numbers,
+
+    /// The longest text in tokens; as many as the model knows when not given.
+    #[arg(long, value_name = "TOKENS")]
+    context: Option<usize>,
+
+    /// The most tokens of a prompt that are run at once.
+    #[arg(long, value_name = "TOKENS", default_value_t = 512)]
+    batch: usize,
+
+    /// Multiply quantised weights with exact activations: slow.
+    #[arg(long)]
+    exact: bool,
+
+    /// The most memory in MiB for copies of weights, and again for buffers and for each text.
+    #[arg(long, value_name = "MIB", default_value_t = 16 * 1024)]
+    max_memory: u32,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Blocks {
+    #[value(name = "q8_0")]
+    Q8,
+    #[value(name = "q4_0")]
+    Q4,
+    #[value(name = "q4_k")]
+    Q4K,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Numbers {
+    F32,
+    F16,
+}
+
+impl Running {
+    fn load_options(&self) -> LoadOptions {
+        let quantize = self.quantize.map(|blocks| match blocks {
+            Blocks::Q8 => Quantize::Q8_0,
+            Blocks::Q4 => Quantize::Q4_0,
+            Blocks::Q4K => Quantize::Q4_K,
+        });
+        LoadOptions { quantize, memory_limit: self.memory(), ..LoadOptions::default() }
+    }
+
+    fn memory(&self) -> u64 {
+        u64::from(self.max_memory) << 20
+    }
+
+    fn runner(&self, model: &Gpt2) -> io::Result<Runner> {
+        let options = RunOptions {
+            threads: self.threads.map_or(0, usize::from),
+            batch: self.batch,
+            context: self.context.unwrap_or(0),
+            cache: match self.cache {
+                Numbers::F32 => CacheType::F32,
+                Numbers::F16 => CacheType::F16,
+            },
+            exact: self.exact,
+            memory_limit: self.memory(),
+            level: Level::best(),
+        };
+        Runner::new(model, &options).map_err(io::Error::other)
+    }
+}
+
+/// A model with its vocabulary.
+pub(crate) struct Loaded {
+    pub(crate) model: Gpt2,
+    /// `None` where there is none beside it.
+    pub(crate) tokenizer: Option<Tokenizer>,
+    pub(crate) name: String,
+}
+
+/// Loads the model at `path`, or the one that the program carries.
+pub(crate) fn load(path: Option<&Path>, running: &Running) -> io::Result<Loaded> {
+    let Some(path) = path else { return own(running) };
+    let options = running.load_options();
+    let model = Gpt2::open_with(path, &options).map_err(|error| named(path, &error))?;
+    let name = text::path(path);
+    Ok(Loaded { model, tokenizer: vocabulary(path)?, name })
+}
+
+fn named(path: &Path, error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::other(format!("{}: {error}", text::path(path)))
+}
+
+fn own(running: &Running) -> io::Result<Loaded> {
+    let [weights, config, vocab, merges] = OWN;
+    let files = Model::from_reader(weights, &Options::default()).map_err(io::Error::other)?;
+    let model = Gpt2::new(&files, Some(config), &running.load_options()).map_err(io::Error::other)?;
+    let tokenizer = Tokenizer::from_files(vocab, merges).map_err(io::Error::other)?;
+    Ok(Loaded { model, tokenizer: Some(tokenizer), name: "austen, which the program carries".to_owned() })
+}
+
+/// The vocabulary of a model: in its GGUF file, or beside its safetensors files.
+fn vocabulary(path: &Path) -> io::Result<Option<Tokenizer>> {
+    let model = Model::open(path).map_err(io::Error::other)?;
+    let Some(file) = model.files().first() else { return Ok(None) };
+    if model.format() == Format::Gguf {
+        let Some(header) = file.gguf() else { return Ok(None) };
+        if header.get("tokenizer.ggml.model").is_none() {
+            return Ok(None);
+        }
+        return Tokenizer::from_gguf(&header).map(Some).map_err(|error| named(path, &error));
+    }
+    let folder = file.path().parent().unwrap_or(Path::new(""));
+    let there = |name: &str| Some(folder.join(name)).filter(|path| path.is_file());
+    match (there("vocab.json"), there("merges.txt"), there("tokenizer.json")) {
+        (Some(vocab), Some(merges), _) => {
+            let made = Tokenizer::from_files(&read(&vocab)?, &read(&merges)?);
+            made.map(Some).map_err(|error| named(folder, &error))
+        }
+        (_, _, Some(whole)) => {
+            Tokenizer::from_json(&read(&whole)?).map(Some).map_err(|error| named(&whole, &error))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// A file of a vocabulary, of which there is a limit.
+fn read(path: &PathBuf) -> io::Result<Vec<u8>> {
+    let most = tensorgate::Limits::DEFAULT.vocab_len();
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| named(path, &error))?;
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| named(path, &error))?;
+    Ok(bytes)
+}
+
+/// Notes about a model, on standard error.
+pub(crate) fn tell_notes(model: &Gpt2) {
+    for note in model.notes() {
+        crate::complain(&format!("note: {note}"));
+    }
+}
+
+/// How many of something there are in a second.
+pub(crate) fn rate(count: usize, seconds: f64) -> f64 {
+    let count = u32::try_from(count).map_or(f64::MAX, f64::from);
+    if seconds > 0.0 { count / seconds } else { 0.0 }
+}

@@ -1,0 +1,116 @@
+use super::*;
+
+const TINY: &str = r#"{"model_type":"gpt2","n_layer":2,"n_head":2,"n_embd":32,"n_positions":64,"vocab_size":512}"#;
+
+fn whole(text: &str) -> Result<Config, Problems> {
+    Fields::from_json(text.as_bytes())?.resolve(&Seen::default()).map(|(config, _)| config)
+}
+
+/// The tiny config with more members in front.
+fn with(members: &str) -> String {
+    TINY.replacen('{', &format!("{{{members},"), 1)
+}
+
+fn problems(text: &str) -> Vec<String> {
+    whole(text).unwrap_err().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn defaults_are_the_librarys() {
+    let config = whole(TINY).unwrap();
+    assert_eq!((config.n_inner(), config.head_dim(), config.activation()), (128, 16, Activation::GeluNew));
+    assert_eq!((config.epsilon(), config.tied(), config.eos()), (1e-5, None, &[][..]));
+    assert_eq!(config.attention_scale(0), 0.25);
+    assert_eq!(config.attention_scale(1), 0.25);
+}
+
+#[test]
+fn every_choice_is_read() {
+    let text = with(
+        r#""n_inner":96,"layer_norm_epsilon":1e-06,"activation_function":"gelu","scale_attn_weights":false,
+        "scale_attn_by_inverse_layer_idx":true,"tie_word_embeddings":false,"eos_token_id":[7,511,512]"#,
+    );
+    let config = whole(&text).unwrap();
+    assert_eq!((config.n_inner(), config.epsilon(), config.activation()), (96, 1e-6, Activation::Gelu));
+    assert_eq!((config.tied(), config.eos()), (Some(false), &[7, 511][..]));
+    assert_eq!((config.attention_scale(0), config.attention_scale(3)), (1.0, 0.25));
+}
+
+#[test]
+fn unknown_fields_of_any_shape_are_stepped_over() {
+    let text = with(
+        r#""task_specific_params":{"text-generation":{"do_sample":true,"max_length":50}},"id2label":[{},[],null,-1.5e-3],
+        "esc\"aped":"n_layer","a":{"n_layer":9}"#,
+    );
+    assert_eq!(whole(&text).unwrap().n_layer(), 2);
+    let deep = with(&format!("\"x\":{}{}", "[".repeat(1_000_000 / 2 - 100), "]".repeat(1_000_000 / 2 - 100)));
+    assert!(problems(&deep)[0].contains("nest too deep"), "{:?}", problems(&deep));
+}
+
+#[test]
+fn duplicates_are_refused_however_spelt() {
+    for (members, key) in [
+        (r#""n_layer":2"#, "n_layer"),
+        (r#""n_la\u0079er":2"#, "n_layer"),
+        (r#""num_hidden_layers":2"#, "n_layer"),
+        (r#""x":1,"x":1"#, "x"),
+    ] {
+        let found = problems(&with(members));
+        assert_eq!(found.len(), 1, "{members}");
+        assert!(found[0].ends_with(&format!("\"{key}\" stands twice")), "{found:?}");
+    }
+}
+
+#[test]
+fn all_problems_are_listed_at_once() {
+    let text = r#"{"model_type":"llama","n_layer":0,"n_head":"2","n_embd":1.5,"layer_norm_epsilon":0,
+        "activation_function":"silu","eos_token_id":-1,"tie_word_embeddings":1,"add_cross_attention":true,"n_ctx":2147483649}"#;
+    let found = problems(text);
+    assert_eq!(found.len(), 10, "{found:#?}");
+    assert_eq!(problems("{}").len(), 4, "{:?}", problems("{}"));
+}
+
+#[test]
+fn odd_values_are_problems() {
+    for members in [
+        r#""layer_norm_epsilon":"1e-5""#,
+        r#""layer_norm_epsilon":1e-60"#,
+        r#""layer_norm_epsilon":2"#,
+        r#""n_inner":0"#,
+        r#""n_inner":1e3"#,
+        r#""n_inner":18446744073709551616"#,
+        r#""activation_function":3"#,
+        r#""eos_token_id":4294967296"#,
+        r#""eos_token_id":[1,"2"]"#,
+        r#""is_encoder_decoder":1"#,
+    ] {
+        assert_eq!(problems(&with(members)).len(), 1, "{members}");
+    }
+    assert!(problems(&TINY.replace("\"n_head\":2", "\"n_head\":3"))[0].contains("divisor"));
+    for text in ["", "[]", "null", "{\"n_layer\":2", "{\"n_layer\":02}", "{} {}", "\u{feff}{}", "{\"a\":NaN}"] {
+        assert!(Fields::from_json(text.as_bytes()).is_err(), "{text}");
+    }
+    assert!(Fields::from_json(b"{\"a\":\"\xff\"}").is_err());
+    let long = format!("{{}}{}", " ".repeat(1 << 20));
+    assert!(Fields::from_json(long.as_bytes()).unwrap_err().to_string().contains("too long"));
+}
+
+#[test]
+fn what_is_missing_comes_from_shapes_with_a_note() {
+    let seen =
+        Seen { n_layer: Some(3), n_embd: Some(128), n_inner: Some(256), n_positions: Some(32), n_vocab: Some(99) };
+    let (config, notes) = Fields::default().resolve(&seen).unwrap();
+    assert_eq!((config.n_layer(), config.n_head(), config.n_inner(), config.n_vocab()), (3, 2, 256, 99));
+    assert_eq!(notes.len(), 5, "{notes:?}");
+    let narrow = Seen { n_embd: Some(32), ..seen };
+    assert_eq!(Fields::default().resolve(&narrow).unwrap_err().iter().count(), 1);
+    let huge = Seen { n_vocab: Some(1 << 40), ..seen };
+    assert_eq!(Fields::default().resolve(&huge).unwrap_err().iter().count(), 1);
+}
+
+#[test]
+fn text_of_the_file_is_shown_escaped_and_cut() {
+    let text = with(&format!("\"activation_function\":\"\u{202e}{}\"", "x".repeat(1000)));
+    let found = problems(&text).remove(0);
+    assert!(found.is_ascii() && found.len() < 200, "{found}");
+}

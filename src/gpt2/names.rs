@@ -1,0 +1,210 @@
+//! What the tensors of a GPT-2 are called, in checkpoints of Hugging Face's and in GGUF files.
+
+use super::config::{Config, Seen};
+use super::problem::{Problem, shown};
+use crate::model::{Format, Model};
+use crate::num;
+
+/// The tensors of a block, in the order of [`Names::block`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Norm1,
+    Qkv,
+    Proj,
+    Norm2,
+    Up,
+    Down,
+}
+
+impl Part {
+    pub(super) const ALL: [Self; 6] = [Self::Norm1, Self::Qkv, Self::Proj, Self::Norm2, Self::Up, Self::Down];
+}
+
+/// How a file names its tensors, and how its matrices lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Names {
+    /// In front of every name but the head's.
+    prefix: &'static str,
+    format: Format,
+}
+
+/// What a tensor must be.
+#[derive(Clone, Debug)]
+pub(super) struct Expected {
+    pub(super) name: String,
+    pub(super) shape: Vec<u64>,
+}
+
+impl Expected {
+    pub(super) fn is_matrix(&self) -> bool {
+        self.shape.len() == 2
+    }
+}
+
+impl Names {
+    pub(super) fn of(model: &Model) -> Self {
+        let format = model.format();
+        let prefixed = format == Format::SafeTensors && model.contains("transformer.wte.weight");
+        Self { prefix: if prefixed { "transformer." } else { "" }, format }
+    }
+
+    const fn is_gguf(self) -> bool {
+        matches!(self.format, Format::Gguf)
+    }
+
+    pub(super) fn embedding(self) -> String {
+        self.top(if self.is_gguf() { "token_embd.weight" } else { "wte.weight" })
+    }
+
+    pub(super) fn positions(self) -> String {
+        self.top(if self.is_gguf() { "position_embd.weight" } else { "wpe.weight" })
+    }
+
+    pub(super) fn last_norm(self) -> String {
+        self.top(if self.is_gguf() { "output_norm" } else { "ln_f" })
+    }
+
+    pub(super) const fn head(self) -> &'static str {
+        if self.is_gguf() { "output.weight" } else { "lm_head.weight" }
+    }
+
+    fn top(self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    const fn blocks(self) -> &'static str {
+        if self.is_gguf() { "blk." } else { "h." }
+    }
+
+    const fn part(self, part: Part) -> &'static str {
+        match (self.is_gguf(), part) {
+            (true, Part::Norm1) => "attn_norm",
+            (true, Part::Qkv) => "attn_qkv",
+            (true, Part::Proj) => "attn_output",
+            (true, Part::Norm2) => "ffn_norm",
+            (true, Part::Up) => "ffn_up",
+            (true, Part::Down) => "ffn_down",
+            (false, Part::Norm1) => "ln_1",
+            (false, Part::Qkv) => "attn.c_attn",
+            (false, Part::Proj) => "attn.c_proj",
+            (false, Part::Norm2) => "ln_2",
+            (false, Part::Up) => "mlp.c_fc",
+            (false, Part::Down) => "mlp.c_proj",
+        }
+    }
+
+    /// The name of a part of block `layer`, without `.weight` or `.bias`.
+    pub(super) fn block(self, layer: u64, part: Part) -> String {
+        format!("{}{}{layer}.{}", self.prefix, self.blocks(), self.part(part))
+    }
+
+    /// Whether a matrix lies `[in, out]`, as Conv1D keeps it.
+    pub(super) const fn is_columns(self) -> bool {
+        !self.is_gguf()
+    }
+
+    /// The layer and the rest of a name of a block's tensor.
+    fn layer(self, name: &str) -> Option<(u64, &str)> {
+        let rest = name.strip_prefix(self.prefix)?.strip_prefix(self.blocks())?;
+        let (number, rest) = rest.split_once('.')?;
+        let plain = number == "0" || !number.starts_with('0');
+        if !plain || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        Some((number.parse().ok()?, rest))
+    }
+
+    /// What the shapes say of the dimensions.
+    pub(super) fn seen(self, model: &Model) -> Seen {
+        let dims = |name: &str| match model.get(name)?.shape() {
+            [rows, columns] => Some((*rows, *columns)),
+            _ => None,
+        };
+        let embedding = dims(&self.embedding());
+        let up = dims(&format!("{}.weight", self.block(0, Part::Up)));
+        // A number beyond all tensors is a lie, which the search for tensors without a place will find.
+        let most = num::widen(model.len());
+        let layers = model.names().filter_map(|name| self.layer(name)).map(|(layer, _)| layer);
+        Seen {
+            n_layer: layers.filter(|layer| *layer < most).max().map(|last| last.saturating_add(1)),
+            n_embd: embedding.map(|(_, width)| width),
+            n_inner: up.map(|(rows, columns)| if self.is_columns() { columns } else { rows }),
+            n_positions: dims(&self.positions()).map(|(rows, _)| rows),
+            n_vocab: embedding.map(|(rows, _)| rows),
+        }
+    }
+
+    /// Every tensor that a model of this config has, but a head of its own. Call only where there are at least as many
+    /// tensors as layers.
+    pub(super) fn expected(self, config: &Config) -> Vec<Expected> {
+        let [n_embd, n_inner] = [config.n_embd(), config.n_inner()].map(num::widen);
+        let triple = n_embd.saturating_mul(3);
+        let one = |name: String, shape: &[u64]| Expected { name, shape: shape.to_vec() };
+        let mut all = vec![
+            one(self.embedding(), &[num::widen(config.n_vocab()), n_embd]),
+            one(self.positions(), &[num::widen(config.n_positions()), n_embd]),
+        ];
+        for layer in 0..num::widen(config.n_layer()) {
+            for part in Part::ALL {
+                let name = self.block(layer, part);
+                let (inner, outer) = match part {
+                    Part::Norm1 | Part::Norm2 => (None, n_embd),
+                    Part::Qkv => (Some(n_embd), triple),
+                    Part::Proj => (Some(n_embd), n_embd),
+                    Part::Up => (Some(n_embd), n_inner),
+                    Part::Down => (Some(n_inner), n_embd),
+                };
+                let shape = match inner {
+                    None => vec![outer],
+                    Some(inner) if self.is_columns() => vec![inner, outer],
+                    Some(inner) => vec![outer, inner],
+                };
+                all.push(one(format!("{name}.weight"), &shape));
+                all.push(one(format!("{name}.bias"), &[outer]));
+            }
+        }
+        let last = self.last_norm();
+        all.push(one(format!("{last}.weight"), &[n_embd]));
+        all.push(one(format!("{last}.bias"), &[n_embd]));
+        all
+    }
+
+    /// Problems and notes for tensors that a model of this config does not have.
+    pub(super) fn strangers(self, model: &Model, config: &Config, notes: &mut Vec<String>) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let (mut others, mut buffers) = (Vec::new(), 0_usize);
+        let layers = num::widen(config.n_layer());
+        let tops = [
+            self.embedding(),
+            self.positions(),
+            format!("{}.weight", self.last_norm()),
+            format!("{}.bias", self.last_norm()),
+            self.head().to_owned(),
+        ];
+        for name in model.names() {
+            match self.layer(name) {
+                // The causal mask, which older versions of the library saved; not to be taken for `attn.c_attn.bias`.
+                Some((layer, "attn.bias" | "attn.masked_bias")) if layer < layers && !self.is_gguf() => {
+                    buffers = buffers.saturating_add(1);
+                }
+                Some((layer, rest)) => {
+                    let stem = rest.strip_suffix(".weight").or_else(|| rest.strip_suffix(".bias"));
+                    let known = stem.is_some_and(|stem| Part::ALL.iter().any(|part| self.part(*part) == stem));
+                    if layer >= layers || !known {
+                        problems.push(Problem::UnexpectedTensor(shown(name)));
+                    }
+                }
+                None if tops.iter().any(|top| top == name) => {}
+                None => others.push(shown(name)),
+            }
+        }
+        if buffers > 0 {
+            notes
+                .push(format!("{buffers} tensors of the causal mask (attn.bias, attn.masked_bias) are not needed"));
+        }
+        if let Some(first) = others.first() {
+            notes.push(format!("{} tensors are not used, among them {first}", others.len()));
+        }
+        problems
+    }
+}

@@ -1,0 +1,230 @@
+//! The weights, where they stand in the file.
+
+use super::config::{Config, Fields};
+use super::names::{Names, Part};
+use super::problem::{Problem, Problems, shown};
+use crate::gguf::Endian;
+use crate::model::{ElementType, Model, Tensor};
+use crate::num;
+use crate::simd::{self, WeightType};
+
+/// How a matrix lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// `[out, in]`: a row is what one output is made of.
+    Rows,
+    /// `[in, out]`: Conv1D's; a row is what one input gives to.
+    Columns,
+}
+
+/// Where a matrix's bytes are.
+#[derive(Clone, Debug)]
+enum Bytes {
+    File(Tensor),
+    Own(Vec<u8>),
+}
+
+/// A matrix of weights.
+#[derive(Clone, Debug)]
+pub(super) struct Matrix {
+    bytes: Bytes,
+    pub(super) kind: WeightType,
+    pub(super) layout: Layout,
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
+}
+
+impl Matrix {
+    /// The bytes, row after row.
+    pub(super) fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::File(tensor) => tensor.bytes(),
+            Bytes::Own(bytes) => bytes,
+        }
+    }
+
+    /// A matrix in memory of our own.
+    pub(super) const fn own(
+        bytes: Vec<u8>,
+        kind: WeightType,
+        layout: Layout,
+        inputs: usize,
+        outputs: usize,
+    ) -> Self {
+        Self { bytes: Bytes::Own(bytes), kind, layout, inputs, outputs }
+    }
+}
+
+/// A matrix and what is added to its product.
+#[derive(Clone, Debug)]
+pub(super) struct Linear {
+    pub(super) matrix: Matrix,
+    pub(super) bias: Vec<f32>,
+}
+
+/// A layer norm's scale and shift.
+#[derive(Clone, Debug)]
+pub(super) struct Norm {
+    pub(super) weight: Vec<f32>,
+    pub(super) bias: Vec<f32>,
+}
+
+/// One transformer block.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub(super) norm_1: Norm,
+    pub(super) qkv: Linear,
+    pub(super) proj: Linear,
+    pub(super) norm_2: Norm,
+    pub(super) up: Linear,
+    pub(super) down: Linear,
+}
+
+/// All weights of a model.
+#[derive(Clone, Debug)]
+pub(super) struct Weights {
+    pub(super) embedding: Matrix,
+    pub(super) positions: Matrix,
+    pub(super) blocks: Vec<Block>,
+    pub(super) last_norm: Norm,
+    /// `None` where the embedding is the head too.
+    pub(super) head: Option<Matrix>,
+}
+
+impl Weights {
+    pub(super) fn head(&self) -> &Matrix {
+        self.head.as_ref().unwrap_or(&self.embedding)
+    }
+
+    /// Bytes of all matrices that every token is multiplied with.
+    pub(super) fn bytes_per_token(&self) -> u64 {
+        let blocks = self.blocks.iter().flat_map(|block| [&block.qkv, &block.proj, &block.up, &block.down]);
+        let matrices = blocks.map(|linear| &linear.matrix).chain([self.head()]);
+        matrices.map(|matrix| num::widen(matrix.bytes().len())).fold(0, u64::saturating_add)
+    }
+
+    /// All biases and norms.
+    pub(super) fn vectors(&self) -> impl Iterator<Item = &[f32]> {
+        let blocks = self.blocks.iter().flat_map(|block| {
+            let linear = [&block.qkv, &block.proj, &block.up, &block.down].map(|linear| &linear.bias);
+            let [a, b] = [&block.norm_1, &block.norm_2];
+            linear.into_iter().chain([&a.weight, &a.bias, &b.weight, &b.bias])
+        });
+        blocks.chain([&self.last_norm.weight, &self.last_norm.bias]).map(Vec::as_slice)
+    }
+}
+
+/// The config and the weights of a model, and what is to be noted about them.
+pub(super) fn load(model: &Model, fields: &Fields, limit: u64) -> Result<(Config, Weights, Vec<String>), Problems> {
+    let names = Names::of(model);
+    let (config, mut notes) = fields.resolve(&names.seen(model))?;
+    let (layers, tensors) = (num::widen(config.n_layer()), num::widen(model.len()));
+    if layers > tensors {
+        // Not one problem for each tensor of two thousand million layers.
+        let expected = "at most the number of tensors in the file";
+        return Err(Problem::Field { key: "n_layer", found: layers.to_string(), expected }.into());
+    }
+    let mut problems = Vec::new();
+    let mut vectors = 0_u64;
+    let mut expected = names.expected(&config);
+    let own_head = match config.tied() {
+        Some(tied) => !tied,
+        None => model.contains(names.head()),
+    };
+    if own_head {
+        let shape = [config.n_vocab(), config.n_embd()].map(num::widen).to_vec();
+        expected.push(super::names::Expected { name: names.head().to_owned(), shape });
+    } else if model.contains(names.head()) {
+        notes.push(format!("{} is not used, as the config ties the head to the embedding", names.head()));
+    }
+    for one in &expected {
+        match model.get(&one.name) {
+            None => problems.push(Problem::MissingTensor(one.name.clone())),
+            Some(tensor) => check(&tensor, one.is_matrix(), &one.shape, &mut problems),
+        }
+        if let [len] = one.shape.as_slice() {
+            vectors = vectors.saturating_add(len.saturating_mul(4));
+        }
+    }
+    problems.extend(names.strangers(model, &config, &mut notes));
+    if vectors > limit {
+        problems.push(Problem::Memory { what: "the model's biases and norms", needed: vectors, limit });
+    }
+    Problems::none_of(problems)?;
+    let weights = build(model, names, &config, own_head);
+    // Every tensor was seen above.
+    let weights = weights.ok_or_else(|| Problem::MissingTensor("a tensor that was there".to_owned()))?;
+    Ok((config, weights, notes))
+}
+
+/// The kernels' type of a tensor's elements.
+fn kind(tensor: &Tensor) -> Option<WeightType> {
+    match tensor.element() {
+        ElementType::Dtype(dtype) => WeightType::from_dtype(dtype),
+        ElementType::Ggml(kind) => WeightType::from_ggml(kind),
+    }
+}
+
+fn check(tensor: &Tensor, is_matrix: bool, expected: &[u64], problems: &mut Vec<Problem>) {
+    let name = || shown(tensor.name());
+    if tensor.shape() != expected {
+        problems.push(Problem::Shape { name: name(), found: tensor.shape().to_vec(), expected: expected.to_vec() });
+    }
+    let found = match kind(tensor) {
+        _ if tensor.endian() == Endian::Big => format!("{}, big-endian", tensor.element()),
+        Some(kind) if is_matrix || kind.is_float() => {
+            let (row, block) = (tensor.shape().last().copied().unwrap_or(0), num::widen(kind.block_elements()));
+            if !row.is_multiple_of(block) {
+                problems.push(Problem::Blocks { name: name(), row, block });
+            }
+            return;
+        }
+        _ => tensor.element().to_string(),
+    };
+    problems.push(Problem::Type { name: name(), found });
+}
+
+fn build(model: &Model, names: Names, config: &Config, own_head: bool) -> Option<Weights> {
+    let layout = if names.is_columns() { Layout::Columns } else { Layout::Rows };
+    let matrix = |name: &str, layout: Layout| {
+        let tensor = model.get(name)?;
+        let [rows, columns] = tensor.shape() else { return None };
+        let (rows, columns) = (num::narrow(*rows)?, num::narrow(*columns)?);
+        let (inputs, outputs) = if layout == Layout::Rows { (columns, rows) } else { (rows, columns) };
+        Some(Matrix { kind: kind(&tensor)?, layout, inputs, outputs, bytes: Bytes::File(tensor) })
+    };
+    let linear = |stem: String| {
+        let bias = vector(&model.get(&format!("{stem}.bias"))?)?;
+        Some(Linear { matrix: matrix(&format!("{stem}.weight"), layout)?, bias })
+    };
+    let norm = |stem: String| {
+        let weight = vector(&model.get(&format!("{stem}.weight"))?)?;
+        Some(Norm { weight, bias: vector(&model.get(&format!("{stem}.bias"))?)? })
+    };
+    let block = |layer: u64| {
+        let name = |part| names.block(layer, part);
+        Some(Block {
+            norm_1: norm(name(Part::Norm1))?,
+            qkv: linear(name(Part::Qkv))?,
+            proj: linear(name(Part::Proj))?,
+            norm_2: norm(name(Part::Norm2))?,
+            up: linear(name(Part::Up))?,
+            down: linear(name(Part::Down))?,
+        })
+    };
+    Some(Weights {
+        embedding: matrix(&names.embedding(), Layout::Rows)?,
+        positions: matrix(&names.positions(), Layout::Rows)?,
+        blocks: (0..num::widen(config.n_layer())).map(block).collect::<Option<_>>()?,
+        last_norm: norm(names.last_norm())?,
+        head: if own_head { Some(matrix(names.head(), Layout::Rows)?) } else { None },
+    })
+}
+
+/// A vector's values.
+fn vector(tensor: &Tensor) -> Option<Vec<f32>> {
+    let len = num::narrow(tensor.elements())?;
+    let mut values = vec![0.0; len];
+    simd::Matrix::new(kind(tensor)?, tensor.bytes(), 1, len).ok()?.decode_row(0, &mut values).ok()?;
+    Some(values)
+}

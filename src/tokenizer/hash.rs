@@ -50,6 +50,26 @@ pub(super) fn key(piece: &[u8]) -> Key {
     words(&buffer)
 }
 
+/// The longest piece whose bytes fit a long key.
+pub(super) const LONG_KEY_LEN: usize = 31;
+
+/// The same for up to [`LONG_KEY_LEN`] bytes in four words.
+pub(super) type LongKey = [u64; 4];
+
+/// The long key of a piece.
+pub(super) fn long_key(piece: &[u8]) -> LongKey {
+    let mut buffer = [[0_u8; 16]; 2];
+    for (to, from) in buffer.as_flattened_mut().iter_mut().zip(piece.iter().take(LONG_KEY_LEN)) {
+        *to = *from;
+    }
+    if let Some(last) = buffer.as_flattened_mut().last_mut() {
+        *last = u8::try_from(piece.len()).unwrap_or(u8::MAX);
+    }
+    let [first, second] = buffer;
+    let ([a, b], [c, d]) = (words(&first), words(&second));
+    [a, b, c, d]
+}
+
 #[inline]
 pub(super) fn words(bytes: &[u8; 16]) -> Key {
     let (low, high) = bytes.split_at(8);
@@ -89,6 +109,13 @@ impl Seed {
     pub(super) const fn short(self, key: Key) -> u64 {
         let [low, high] = key;
         fold(low ^ self.a, high ^ self.b)
+    }
+
+    /// The hash of a piece by its long key; another than [`piece`](Self::piece) gives.
+    #[inline]
+    pub(super) const fn long(self, key: LongKey) -> u64 {
+        let [a, b, c, d] = key;
+        fold(fold(a ^ self.a, b ^ self.b) ^ c, fold(c ^ self.b, d ^ self.a) ^ d)
     }
 
     /// The hash of any piece.
@@ -208,10 +235,7 @@ mod tests {
         for (at, one) in hashes.iter().enumerate() {
             for other in &hashes[at + 1..] {
                 assert_ne!(one.piece(b"word"), other.piece(b"word"));
-                assert_ne!(
-                    one.piece(b"a piece of more than 16 bytes"),
-                    other.piece(b"a piece of more than 16 bytes")
-                );
+                assert_ne!(one.piece(b"a piece of more than 16 bytes"), other.piece(b"a piece of more than 16 bytes"));
             }
         }
     }

@@ -63,7 +63,7 @@ fn row(folder: &Path, mib: usize, tensors: usize) {
     let folder = tempfile::tempdir_in(folder).unwrap();
     let path = |name: &str| folder.path().join(name);
     let len = (mib << 20) / tensors;
-    let bytes: Vec<u8> = (0..len).map(|at| (at as u8).wrapping_mul(31)).collect();
+    let bytes: Vec<u8> = (0..=250_u8).cycle().take(len).collect();
     let names: Vec<String> = (0..tensors).map(|at| format!("model.layers.{at}.weight")).collect();
     let shape = [len as u64];
     let specs = || names.iter().map(|name| TensorSpec::new(name, Dtype::U8, &shape).with_bytes(&bytes));

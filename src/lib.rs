@@ -41,6 +41,7 @@
 //! | a tensor | [`TensorView::as_le`] at any alignment, [`TensorView::as_slice`] where aligned, [`TensorView::slice`] for a part |
 //! | doubts about a tensor's numbers | [`scan::Scan`] |
 //! | tensors to save | [`safetensors::Plan`], or [`safetensors::serialize`] in one call |
+//! | a path to save them under | `file::Saver`: one file or shards, all or nothing (with `std`) |
 //!
 //! # What strict means
 //!

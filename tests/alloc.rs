@@ -316,3 +316,45 @@ mod owned {
         }
     }
 }
+
+#[cfg(feature = "std")]
+mod models {
+    use super::*;
+    use crate::headers::Order;
+    use tensorgate::Model;
+
+    /// Opens a file of `bytes` and as many zeros as make it `len` bytes long.
+    fn peak(name: &str, bytes: &[u8], len: u64, header: usize) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(len).unwrap();
+        let (model, counts) = counted(0, || Model::open(&path));
+        let model = model.unwrap();
+        println!("{name}: {} tensors, {} % of the header", model.len(), 100 * counts.peak / header);
+        assert!(counts.peak < 10 * header + 200_000, "{name}: {} bytes for {header}", counts.peak);
+    }
+
+    /// The header, its private copy, its slots, and the table over all files.
+    #[test]
+    fn a_model_takes_less_than_ten_times_its_headers() {
+        for (name, order) in [("writer", Order::Writer), ("model", Order::Model)] {
+            let (json, data) = headers::header(20_000, order);
+            peak(name, &common::file(&json, &[]), 8 + json.len() as u64 + data, json.len());
+        }
+        // One shape of very many dimensions, and very many tensors of a few bytes each.
+        let zeros =
+            format!(r#"{{"w":{{"dtype":"U8","shape":[{}0],"data_offsets":[0,0]}}}}"#, "0,".repeat(1_000_000));
+        peak("zeros", &common::file(&zeros, &[]), 8 + zeros.len() as u64, zeros.len());
+        let entry = |number: u32| format!(r#""{number:x}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}"#);
+        let many = format!("{{{}}}", (0..50_000).map(entry).collect::<Vec<_>>().join(","));
+        peak("many", &common::file(&many, &[]), 8 + many.len() as u64, many.len());
+        let mut writer = common::gguf::Writer::new(50_000, 0);
+        for number in 0..50_000 {
+            writer.tensor(&format!("{number:x}"), &[], gguf::GgmlType::I8.id(), number * 32);
+        }
+        let header = writer.0.len();
+        writer.data(50_000 * 32);
+        peak("gguf", &writer.0, writer.0.len() as u64, header);
+    }
+}

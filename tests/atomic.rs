@@ -68,7 +68,7 @@ fn chunks_of_any_size_arrive_in_order() {
         let mut expected = Vec::new();
         let mut file = Atomic::create(&path).unwrap();
         for (seed, size) in (1_u8..).zip(sizes) {
-            let bytes: Vec<u8> = (0..size).map(|at| (at % 251) as u8 ^ seed).collect();
+            let bytes: Vec<u8> = (0..=250_u8).cycle().take(size).map(|byte| byte ^ seed).collect();
             file.write_all(&bytes).unwrap();
             expected.extend(bytes);
         }
@@ -284,7 +284,9 @@ fn many_savers_and_a_reader() {
                 read += 1;
             }
         });
-        savers.into_iter().for_each(|saver| saver.join().unwrap());
+        for saver in savers {
+            saver.join().unwrap();
+        }
         stop.store(true, Ordering::Relaxed);
         reader.join().unwrap();
     });

@@ -27,6 +27,7 @@ fn mismatches(outcome: Result<std::collections::BTreeMap<String, String>, Restor
 }
 
 #[test]
+#[expect(clippy::many_single_char_names, reason = "one for each type of integer")]
 fn every_type_comes_back() {
     let half = [1_u8, 2, 3, 4];
     let floats = [1.5_f32, -0.0, f32::NAN, f32::from_bits(1)];
@@ -168,7 +169,7 @@ fn the_model_without_the_optimizer() {
     let strict = Restore::new().model("w", &[2], &mut loaded).load(&path);
     assert_eq!(mismatches(strict), [Mismatch::Unexpected { name: "optim.m".to_owned() }]);
     Restore::new().model("w", &[2], &mut loaded).model_only().load(&path).unwrap();
-    assert_eq!(loaded, w);
+    assert_eq!(loaded.map(f32::to_bits), w.map(f32::to_bits));
     // What was asked for is still to be there.
     let outcome = Restore::new().model("v", &[2], &mut loaded).model_only().load(&path);
     assert_eq!(mismatches(outcome).len(), 2);
@@ -187,7 +188,7 @@ fn files_that_are_no_checkpoint_change_nothing() {
     let mut load = |path: &Path| Restore::new().model("w", &[1000], &mut loaded).load(path).unwrap_err();
     assert!(matches!(load(folder.path()), RestoreError::Read(ReadError::IsDirectory)));
     assert!(matches!(load(&folder.path().join("none")), RestoreError::Read(ReadError::Io(_))));
-    assert_eq!(loaded, [9.0; 1000]);
+    assert!(loaded.iter().all(|value| value.to_bits() == 9.0_f32.to_bits()));
 }
 
 #[test]

@@ -6,6 +6,8 @@ mod common;
 mod check;
 #[path = "cli/deep.rs"]
 mod deep;
+#[path = "cli/diff.rs"]
+mod diff;
 #[path = "cli/gguf.rs"]
 mod gguf;
 #[path = "cli/hash.rs"]

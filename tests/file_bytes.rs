@@ -214,3 +214,31 @@ fn a_pipe_is_read_to_its_end() {
     assert!(*FileBytes::read(reader, LIMIT).unwrap() == *bytes);
     thread.join().unwrap().unwrap();
 }
+
+/// What SECURITY.md says of a file that is cut while it is mapped, and that a snapshot does not mind. The process that
+/// dies is this program run again.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_mapped_file_that_is_cut_ends_the_process_and_a_snapshot_does_not_mind() {
+    use std::os::unix::process::ExitStatusExt;
+
+    const FILE: &str = "TENSORGATE_TEST_CUT";
+    const SIGBUS: i32 = 7;
+    if let Some(path) = std::env::var_os(FILE) {
+        let hold = if path.as_encoded_bytes().ends_with(b"mapped") { Hold::Map } else { Hold::Snapshot };
+        let bytes = FileBytes::open(path.as_ref(), hold, LIMIT).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+        assert_eq!(bytes[9000], 7);
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (name, want) in [("mapped", Some(SIGBUS)), ("snapshot", None)] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, vec![7; 10_000]).unwrap();
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        let test = "a_mapped_file_that_is_cut_ends_the_process_and_a_snapshot_does_not_mind";
+        let output = again.args(["--exact", test]).env(FILE, &path).output().unwrap();
+        assert_eq!(output.status.signal(), want, "{name}: {}", String::from_utf8_lossy(&output.stdout));
+        assert_eq!(output.status.success(), want.is_none());
+    }
+}

@@ -1,7 +1,7 @@
 //! Opening a model costs its headers: bytes read, pages in memory, and memory allocated. One test, since it looks at the
 //! whole process.
 
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", feature = "std"))]
 
 use std::fmt::Write as _;
 use std::fs::File;

@@ -89,16 +89,12 @@ impl<'w> Atomic<'w> {
         Self::in_place(place, watch)
     }
 
-    /// A file of `folder` that will be [`named`](Staged::name) later, with the mode of the file `like`, where there is one.
-    /// Until then it goes by `path`, which is not looked at.
-    pub(super) fn create_in(
-        folder: &Path,
-        path: &Path,
-        like: Option<&Path>,
-        watch: &'w dyn Watch,
-    ) -> Result<Self, AtomicError> {
-        let folder = open_folder(folder).map_err(|error| AtomicError::new(Step::Inspect, folder, error))?;
-        Self::in_place(Place { target: path.to_path_buf(), folder, mode: place::mode_of(like) }, watch)
+    /// A file that will be [`named`](Staged::name) later, with the mode of the file `like`, where there is one.
+    /// Until then it goes by `path`, which is in the same folder
+    /// and is not looked at.
+    pub(super) fn create_in(path: &Path, like: Option<&Path>, watch: &'w dyn Watch) -> Result<Self, AtomicError> {
+        // The folder is brought to the disk once for all shards, and not kept open for each.
+        Self::in_place(Place { target: path.to_path_buf(), folder: None, mode: place::mode_of(like) }, watch)
     }
 
     fn in_place(place: Place, watch: &'w dyn Watch) -> Result<Self, AtomicError> {
@@ -257,28 +253,32 @@ impl Staged<'_> {
 
     /// Gives the file its name, and brings the folder to the disk.
     pub(super) fn rename(mut self, replace: bool) -> Result<(), AtomicError> {
-        self.publish(Step::Rename, self.place.target.clone(), replace)?;
-        sync_folder(&self.place.folder, &self.place.target, self.watch)
+        let target = self.place.target.clone();
+        self.publish(Step::Rename, &target, replace)?;
+        match &self.place.folder {
+            Some(folder) => sync_folder(folder, &self.place.target, self.watch),
+            None => Ok(()),
+        }
     }
 
     /// Gives the file the name `file_name` in its folder, which must not be taken.
     pub(super) fn name(mut self, file_name: &ffi::OsStr) -> Result<PathBuf, AtomicError> {
         let target = self.place.target.with_file_name(file_name);
-        self.publish(Step::Publish, target.clone(), false)?;
+        self.publish(Step::Publish, &target, false)?;
         Ok(target)
     }
 
-    fn publish(&mut self, step: Step, target: PathBuf, replace: bool) -> Result<(), AtomicError> {
-        let watched = self.watch.before(step, &target);
+    fn publish(&mut self, step: Step, target: &Path, replace: bool) -> Result<(), AtomicError> {
+        let watched = self.watch.before(step, target);
         let renamed = watched.and_then(|()| {
             let Some(temporary) = self.temporary.take() else { return Ok(()) };
-            let renamed = if replace { temporary.persist(&target) } else { temporary.persist_noclobber(&target) };
+            let renamed = if replace { temporary.persist(target) } else { temporary.persist_noclobber(target) };
             renamed.map_err(|refused| {
                 self.temporary = Some(refused.path);
                 refused.error
             })
         });
-        renamed.map_err(|error| AtomicError::new(step, &target, error))
+        renamed.map_err(|error| AtomicError::new(step, target, error))
     }
 }
 

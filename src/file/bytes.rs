@@ -138,6 +138,7 @@ struct Inner {
 
 pub(super) enum Held {
     Mapped(Mapping),
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "other systems do not seal"))]
     Sealed(Mapping),
     Heap(Aligned),
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 mod error;
 mod folder;
 mod sharded;
+mod split;
 
 pub use error::SaveError;
 pub use sharded::SavedShards;
@@ -135,24 +136,24 @@ impl<'w> Saver<'w> {
         })
     }
 
-    /// Saves the file that a plan of either format lays out, asking `fill` for each tensor's bytes in the order of the
+    /// Saves the file that a plan of either format lays out, asking `supply` for each tensor's bytes in the order of the
     /// file, by the index under which it was given.
     ///
     /// # Errors
     ///
-    /// What `fill` says ([`SaveError::source`](SaveError::other) takes errors of its own), [`SaveError::ByteCount`] where it
+    /// What `supply` says ([`SaveError::other`] takes errors of its own), [`SaveError::ByteCount`] where it
     /// gave more or fewer bytes than a tensor needs, [`SaveError::Atomic`].
     pub fn layout<P>(
         &self,
         path: impl AsRef<Path>,
         layout: &Layout<P>,
-        fill: impl FnMut(usize, &mut SavedTensor<'_, '_, '_, P>) -> Result<(), SaveError>,
+        supply: impl FnMut(usize, &mut SavedTensor<'_, '_, '_, P>) -> Result<(), SaveError>,
     ) -> Result<(), SaveError>
     where
         P: Into<SaveError>,
     {
         let file = Atomic::create_watched(path, self.watch)?;
-        written(file, layout, fill)?.commit().map_err(SaveError::from)
+        written(file, layout, supply)?.commit().map_err(SaveError::from)
     }
 }
 
@@ -160,7 +161,7 @@ impl<'w> Saver<'w> {
 pub(super) fn written<'w, P>(
     file: Atomic<'w>,
     layout: &Layout<P>,
-    mut fill: impl FnMut(usize, &mut SavedTensor<'_, '_, '_, P>) -> Result<(), SaveError>,
+    mut supply: impl FnMut(usize, &mut SavedTensor<'_, '_, '_, P>) -> Result<(), SaveError>,
 ) -> Result<Atomic<'w>, SaveError>
 where
     P: Into<SaveError>,
@@ -169,7 +170,7 @@ where
     let placed = |error: SaveError| error.at(&target);
     let mut writer = layout.writer(IoSink::new(file)).map_err(|error| SaveError::of(error, &target))?;
     while let Some(mut tensor) = writer.tensor().map_err(|error| SaveError::of(error, &target))? {
-        fill(tensor.index(), &mut tensor).map_err(placed)?;
+        supply(tensor.index(), &mut tensor).map_err(placed)?;
     }
     writer.finish().map(IoSink::into_inner).map_err(|error| SaveError::of(error, &target))
 }

@@ -38,6 +38,12 @@ fn is_refusal(code: i32) -> bool {
 /// The copy in a file without a name that is in memory only, with every seal on it.
 #[cfg(target_os = "linux")]
 fn sealed(file: &mut File, len: u64) -> Result<Held, ReadError> {
+    // The mapping keeps the memory; the descriptor is not needed any more.
+    Ok(Held::Sealed(super::map::Mapping::sealed(&copied(file, len)?, len)?))
+}
+
+#[cfg(target_os = "linux")]
+fn copied(file: &mut File, len: u64) -> Result<File, ReadError> {
     use std::io::{self, Read};
 
     use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
@@ -60,7 +66,7 @@ fn sealed(file: &mut File, len: u64) -> Result<Held, ReadError> {
     }
     let all = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
     fcntl_add_seals(&copy, all).map_err(io::Error::from)?;
-    Ok(Held::Sealed(super::map::Mapping::sealed(&copy, len)?))
+    Ok(copy)
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -78,5 +84,18 @@ mod tests {
         file.set_len(10).unwrap();
         assert!(copy.as_slice().len() == 10_000 && copy.as_slice().iter().all(|byte| *byte == 7));
         assert!(matches!(of(&mut file, 11), Err(ReadError::Changed { before: 11, after: 10 })));
+    }
+
+    #[test]
+    fn nobody_can_change_what_is_sealed() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"1234").unwrap();
+        let mut copy = copied(&mut file, 4).unwrap();
+        copy.seek(SeekFrom::Start(0)).unwrap();
+        assert!(copy.write_all(b"5").is_err() && copy.set_len(3).is_err() && copy.set_len(5).is_err());
+        assert!(rustix::fs::fcntl_add_seals(&copy, rustix::fs::SealFlags::empty()).is_err());
+        let mapping = super::super::map::Mapping::sealed(&copy, 4).unwrap();
+        drop(copy);
+        assert_eq!(mapping.as_slice(), b"1234");
     }
 }

@@ -90,6 +90,7 @@ impl<'a> Checkpoint<'a> {
 
     /// With a pair of metadata.
     #[must_use]
+    #[expect(clippy::needless_pass_by_value, reason = "numbers are given by value")]
     pub fn metadata(mut self, key: impl ToString, value: impl ToString) -> Self {
         self.metadata.push((key.to_string(), value.to_string()));
         self

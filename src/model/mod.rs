@@ -21,12 +21,15 @@
 //! [`FileBytes`]; [`Hold::Snapshot`] is for those who need certainty.
 
 pub mod checkpoint;
+pub mod convert;
+pub mod diff;
 mod element;
 mod error;
 mod file;
 mod folder;
 mod load;
 mod metadata;
+pub mod names;
 mod open;
 mod options;
 mod sharded;

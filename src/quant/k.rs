@@ -109,12 +109,11 @@ pub(super) fn q4_k(block: &[u8; 144], out: &mut [f32; 256]) {
     let factors = k4_factors(*head, scales);
     let groups = out.as_chunks_mut::<64>().0.iter_mut().zip(qs.as_chunks::<32>().0);
     for ((group, qs), [(d1, m1), (d2, m2)]) in groups.zip(factors.as_chunks::<2>().0) {
-        let [low, high] = group.as_chunks_mut::<32>().0 else { return };
-        for (out, q) in low.iter_mut().zip(qs) {
-            *out = d1 * f32::from(q & 0x0F) - m1;
-        }
-        for (out, q) in high.iter_mut().zip(qs) {
-            *out = d2 * f32::from(q >> 4) - m2;
+        let halves = group.as_chunks_mut::<32>().0.iter_mut().zip([(0, d1, m1), (4, d2, m2)]);
+        for (half, (shift, d, m)) in halves {
+            for (out, q) in half.iter_mut().zip(qs) {
+                *out = d * f32::from(q.wrapping_shr(shift) & 0x0F) - m;
+            }
         }
     }
 }

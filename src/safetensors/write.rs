@@ -115,7 +115,7 @@ where
         data.push(tensor.bytes());
     }
     draft.metadata(metadata)?;
-    Ok((draft.finish()?, data))
+    Ok((draft.finish(PADDING)?, data))
 }
 
 /// A file that is still to be written: its header, its length, and where each tensor's bytes go.
@@ -169,12 +169,44 @@ impl Plan {
         K: Into<Name<'m>>,
         V: Into<Name<'m>>,
     {
+        Self::aligned(tensors, metadata, 1, limits)
+    }
+
+    /// As [`new`](Self::new), with the data section at a multiple of `alignment` bytes, at the least of eight: more spaces
+    /// behind the JSON. Since the widest dtype comes first, every tensor is aligned to its own then, and the first one to
+    /// `alignment`.
+    ///
+    /// ```
+    /// use tensorgate::safetensors::{NO_METADATA, Plan, TensorSpec};
+    /// use tensorgate::{Dtype, Limits};
+    ///
+    /// let tensors = [TensorSpec::new("a", Dtype::F32, &[2])];
+    /// let plan = Plan::aligned(tensors, NO_METADATA, 4096, &Limits::default())?;
+    /// assert_eq!(plan.tensors().next().unwrap().span().start(), 4096);
+    /// # Ok::<(), tensorgate::safetensors::PlanError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn aligned<'a, 'm, T, M, K, V>(
+        tensors: impl IntoIterator<Item = T>,
+        metadata: Option<M>,
+        alignment: u32,
+        limits: &Limits,
+    ) -> Result<Self, PlanError>
+    where
+        T: Into<TensorSpec<'a>>,
+        M: IntoIterator<Item = (K, V)>,
+        K: Into<Name<'m>>,
+        V: Into<Name<'m>>,
+    {
         let mut draft = Draft::new(limits);
         for tensor in tensors {
             draft.tensor(tensor.into())?;
         }
         draft.metadata(metadata)?;
-        draft.finish()
+        draft.finish(alignment.into())
     }
 
     /// The plan of the file of `header` with other metadata. The tensors stay in the order of their data, so that the data
@@ -346,10 +378,14 @@ impl<'a, 'm, 'l> Draft<'a, 'm, 'l> {
     }
 
     /// Puts everything in its order and writes the header.
-    fn finish(mut self) -> Result<Plan, PlanError> {
+    fn finish(mut self, alignment: u64) -> Result<Plan, PlanError> {
         self.sort_tensors()?;
         self.sort_pairs()?;
-        self.lay(|json_len| json_len.checked_next_multiple_of(PADDING))
+        let alignment = alignment.max(PADDING);
+        self.lay(|json_len| {
+            let data_at = json_len.checked_add(FRAME)?.checked_next_multiple_of(alignment)?;
+            data_at.checked_next_multiple_of(PADDING)?.checked_sub(FRAME)
+        })
     }
 
     /// Writes the header, everything in the order that it has. `pad` says how long it is to be.

@@ -3,7 +3,7 @@
 use super::dispatch::dispatch;
 use super::half::{bf16_to_f32, f32_to_bf16};
 use super::lanes::Lanes;
-use super::{Form, Level, ShapeError};
+use super::{Form, Level, MANY, ShapeError};
 
 /// Rows of activations (tokens), made once and multiplied with as many matrices as take them.
 ///
@@ -30,12 +30,31 @@ pub struct Act {
     x: Vec<f32>,
     /// The values of many tokens, group by group: those of a group stand together for each input.
     packed: Vec<f32>,
+    /// The same in the forms Q8 and Bf16, as many values to a word as an instruction multiplies at once.
+    words: Vec<u32>,
+    /// `scale` and `sum32` of many tokens, group by group.
+    tile_scale: Vec<f32>,
+    tile_sum: Vec<f32>,
     /// The whole numbers, in the form Q8.
     q: Vec<i8>,
     /// A scale for each 32, and its product with the sum of the whole numbers of each 16 and each 32.
     scale: Vec<f32>,
     sum16: Vec<f32>,
     sum32: Vec<f32>,
+}
+
+/// A group of tokens whose values stand together.
+#[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "only some targets have kernels for tiles")]
+pub(super) struct Group<'a> {
+    /// The first token, and how many.
+    pub(super) token: usize,
+    pub(super) tall: usize,
+    /// A few inputs of each token, then the next inputs of each.
+    pub(super) words: &'a [u32],
+    /// In the form Q8: scales and sums of each token, 32 inputs by 32.
+    pub(super) scale: &'a [f32],
+    pub(super) sum: &'a [f32],
 }
 
 /// One row in the form Q8.
@@ -60,6 +79,9 @@ impl Act {
             len: 0,
             x: Vec::new(),
             packed: Vec::new(),
+            words: Vec::new(),
+            tile_scale: Vec::new(),
+            tile_sum: Vec::new(),
             q: Vec::new(),
             scale: Vec::new(),
             sum16: Vec::new(),
@@ -87,6 +109,7 @@ impl Act {
             self.sum32.resize(x.len() / 32, 0.0);
             self.sum16.resize(x.len() / 16, 0.0);
             quantise(level, x, &mut self.q, &mut self.scale, &mut self.sum16, &mut self.sum32);
+            self.pack_q8();
             return Ok(());
         }
         self.x.clear();
@@ -102,32 +125,55 @@ impl Act {
 
     /// Brings the values of each group of tokens together.
     fn pack(&mut self) {
-        self.packed.clear();
-        if self.rows < 2 {
-            return; // a row alone stands as it must
+        let (rows, len, most) = (self.rows, self.len, self.tall());
+        self.words.clear();
+        if self.form == Form::Bf16 && self.level().is_bf16() {
+            // What was rounded has its bits in the upper half. An odd last input has a zero beside it.
+            let word = |pair: &[f32]| {
+                let bits = |at: usize| pair.get(at).map_or(0, |value| value.to_bits() >> 16);
+                bits(0) | bits(1) << 16
+            };
+            let x = &self.x;
+            interleave(rows, most, len.div_ceil(2), &mut self.words, |row| cut(x, row, len).chunks(2).map(word));
+            return;
         }
-        self.packed.resize(self.x.len(), 0.0);
-        let most = self.tall();
-        let mut rest = self.packed.as_mut_slice();
-        for (row, tall) in groups(self.rows, most) {
-            let (to, after) = rest.split_at_mut((tall * self.len).min(rest.len()));
-            rest = after;
-            let rows = self.x.get(row * self.len..).unwrap_or_default();
-            for (token, row) in rows.chunks_exact(self.len).take(tall).enumerate() {
-                for (to, value) in to.chunks_exact_mut(tall).zip(row) {
-                    to[token] = *value;
-                }
-            }
+        self.packed.clear();
+        if rows > 1 {
+            // A row alone stands as it must.
+            let x = &self.x;
+            interleave(rows, most, len, &mut self.packed, |row| cut(x, row, len).iter().copied());
         }
     }
 
-    /// How many tokens a group has at most.
+    /// The same in 8 bits, for the kernels that multiply tiles.
+    fn pack_q8(&mut self) {
+        let (rows, len, most, level) = (self.rows, self.len, self.tall(), self.level());
+        self.words.clear();
+        if rows < MANY || level <= Level::PORTABLE {
+            return;
+        }
+        let (q, scale, sum) = (&self.q, &self.scale, &self.sum32);
+        if level.is_512() {
+            // Four to a word, 128 too large: unsigned, as `vpdpbusd` takes one of its factors.
+            let word = |four: &[i8; 4]| u32::from_le_bytes(four.map(|q| q.cast_unsigned() ^ 0x80));
+            let words = |row| cut(q, row, len).as_chunks::<4>().0.iter().map(word);
+            interleave(rows, most, len / 4, &mut self.words, words);
+        } else {
+            let wide = |q: i8| u32::from(i16::from(q).cast_unsigned());
+            let word = |two: &[i8; 2]| wide(two[0]) | wide(two[1]) << 16;
+            let words = |row| cut(q, row, len).as_chunks::<2>().0.iter().map(word);
+            interleave(rows, most, len / 2, &mut self.words, words);
+        }
+        interleave(rows, most, len / 32, &mut self.tile_scale, |row| cut(scale, row, len / 32).iter().copied());
+        interleave(rows, most, len / 32, &mut self.tile_sum, |row| cut(sum, row, len / 32).iter().copied());
+    }
+
+    /// How many tokens a group has at most: as many as there are registers for their sums.
     fn tall(&self) -> usize {
-        if self.level.unwrap_or(Level::SCALAR).is_512() { 12 } else { 6 }
+        if self.form != Form::Q8 && self.level().is_512() { 12 } else { 6 }
     }
 
     /// The level at which they were made.
-    #[allow(dead_code, reason = "asked by the tile kernels of some targets only")]
     pub(super) fn level(&self) -> Level {
         self.level.unwrap_or(Level::SCALAR)
     }
@@ -160,6 +206,23 @@ impl Act {
         groups.map(|(row, tall)| (row, tall, all.get(row * self.len..(row + tall) * self.len).unwrap_or_default()))
     }
 
+    /// The groups of tokens in the forms Q8 (from [`MANY`] on) and Bf16, where this level has kernels for tiles.
+    #[allow(dead_code, reason = "only some targets have kernels for tiles")]
+    pub(super) fn tiles(&self) -> impl Iterator<Item = Group<'_>> {
+        let words = self.words.len().checked_div(self.rows).unwrap_or(0);
+        let blocks = if self.form == Form::Q8 { self.len / 32 } else { 0 };
+        groups(self.rows, self.tall()).map(move |(token, tall)| {
+            let of = |len: usize| token * len..(token + tall) * len;
+            Group {
+                token,
+                tall,
+                words: self.words.get(of(words)).unwrap_or_default(),
+                scale: self.tile_scale.get(of(blocks)).unwrap_or_default(),
+                sum: self.tile_sum.get(of(blocks)).unwrap_or_default(),
+            }
+        })
+    }
+
     /// A row in the form Q8; empty in the others.
     pub(super) fn q8(&self, row: usize) -> Row<'_> {
         let right = self.form == Form::Q8;
@@ -181,6 +244,32 @@ pub(super) fn groups(rows: usize, most: usize) -> impl Iterator<Item = (usize, u
         row += tall;
         Some((row - tall, tall))
     })
+}
+
+/// A row of a buffer that has it.
+fn cut<T>(all: &[T], row: usize, len: usize) -> &[T] {
+    all.get(row * len..(row + 1) * len).unwrap_or_default()
+}
+
+/// Writes the `len` items of each of `rows` rows, group by group: the first items of a group's rows, then the second…
+fn interleave<T: Copy + Default, I: Iterator<Item = T>>(
+    rows: usize,
+    most: usize,
+    len: usize,
+    to: &mut Vec<T>,
+    row_of: impl Fn(usize) -> I,
+) {
+    to.resize(rows * len, T::default());
+    let mut rest = to.as_mut_slice();
+    for (row, tall) in groups(rows, most) {
+        let (group, after) = rest.split_at_mut(tall * len);
+        rest = after;
+        for token in 0..tall {
+            for (to, item) in group.chunks_exact_mut(tall).zip(row_of(row + token)) {
+                to[token] = item;
+            }
+        }
+    }
 }
 
 /// A row of a buffer, empty where it is not there.

@@ -4,21 +4,23 @@ use super::WeightType;
 use super::dispatch::dispatch;
 use super::lanes::{BrainSource, HalfSource, Lanes, SingleSource, Source};
 
-/// The dot products of `R` rows with `x`. Two vectors a row and step; what remains is padded with zeros.
+/// The dot products of `R` rows with `x`, in `A` sums each. What remains after whole steps is padded with zeros.
 #[inline(always)]
-fn dot_rows<L: Lanes, S: Source, const R: usize>(l: L, rows: [&[u8]; R], x: &[f32]) -> [f32; R] {
-    let step = 2 * L::N;
-    let mut sums = [[l.zero(); 2]; R];
+fn dot_rows<L: Lanes, S: Source, const R: usize, const A: usize>(l: L, rows: [&[u8]; R], x: &[f32]) -> [f32; R] {
+    let step = A * L::N;
+    let mut sums = [[l.zero(); A]; R];
     let mut parts = rows.map(|row| row.chunks_exact(step * S::BYTES));
     let mut inputs = x.chunks_exact(step);
     for input in inputs.by_ref() {
-        let (low, high) = input.split_at(L::N);
-        let (low, high) = (l.load(low), l.load(high));
-        for (sum, part) in sums.iter_mut().zip(parts.iter_mut()) {
+        let mut values = [l.zero(); A];
+        for (value, input) in values.iter_mut().zip(input.chunks_exact(L::N)) {
+            *value = l.load(input);
+        }
+        for (sums, part) in sums.iter_mut().zip(parts.iter_mut()) {
             let Some(part) = part.next() else { continue };
-            let (first, second) = part.split_at(L::N * S::BYTES);
-            sum[0] = l.fma(S::load(l, first), low, sum[0]);
-            sum[1] = l.fma(S::load(l, second), high, sum[1]);
+            for ((sum, value), part) in sums.iter_mut().zip(values).zip(part.chunks_exact(L::N * S::BYTES)) {
+                *sum = l.fma(S::load(l, part), value, *sum);
+            }
         }
     }
     let rest = inputs.remainder();
@@ -32,10 +34,11 @@ fn dot_rows<L: Lanes, S: Source, const R: usize>(l: L, rows: [&[u8]; R], x: &[f3
             sum[0] = l.fma(S::load(l, part), input, sum[0]);
         }
     }
-    sums.map(|sum| l.sum(l.add(sum[0], sum[1])))
+    sums.map(|sums| l.sum(sums.into_iter().fold(l.zero(), |all, sum| l.add(all, sum))))
 }
 
-/// `out[i] = rows[i] · x`, four rows at once.
+/// `out[i] = rows[i] · x`: four rows at once of F32, which keeps the memory busier; one of the others, which four streams
+/// would slow down.
 #[inline(always)]
 fn rows<L: Lanes, S: Source>(l: L, bytes: &[u8], x: &[f32], out: &mut [f32]) {
     let row = x.len() * S::BYTES;
@@ -43,15 +46,21 @@ fn rows<L: Lanes, S: Source>(l: L, bytes: &[u8], x: &[f32], out: &mut [f32]) {
         out.fill(0.0);
         return;
     }
+    if S::BYTES < 4 {
+        for (out, one) in out.iter_mut().zip(bytes.chunks_exact(row)) {
+            [*out] = dot_rows::<L, S, 1, 4>(l, [one], x);
+        }
+        return;
+    }
     let mut fours = bytes.chunks_exact(4 * row);
     let (outs, last) = out.as_chunks_mut::<4>();
     for (out, four) in outs.iter_mut().zip(fours.by_ref()) {
         let (a, b) = four.split_at(2 * row);
         let ((a, b), (c, d)) = (a.split_at(row), b.split_at(row));
-        *out = dot_rows::<L, S, 4>(l, [a, b, c, d], x);
+        *out = dot_rows::<L, S, 4, 2>(l, [a, b, c, d], x);
     }
     for (out, one) in last.iter_mut().zip(fours.remainder().chunks_exact(row)) {
-        [*out] = dot_rows::<L, S, 1>(l, [one], x);
+        [*out] = dot_rows::<L, S, 1, 4>(l, [one], x);
     }
 }
 

@@ -92,6 +92,15 @@ impl Level {
         false
     }
 
+    /// Whether it multiplies BF16.
+    pub(super) const fn is_bf16(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if matches!(self.0, Isa::Avx512Bf16) {
+            return true;
+        }
+        false
+    }
+
     pub(super) const fn isa(self) -> Isa {
         self.0
     }

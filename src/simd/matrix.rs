@@ -41,12 +41,13 @@ pub struct Then<'a> {
 pub struct Scratch {
     pub(super) tile: Vec<f32>,
     pub(super) rows: Vec<f32>,
+    pub(super) q: Vec<i8>,
 }
 
 impl Scratch {
     /// Empty; it grows with the first products to a few hundred kilobytes.
     pub const fn new() -> Self {
-        Self { tile: Vec::new(), rows: Vec::new() }
+        Self { tile: Vec::new(), rows: Vec::new(), q: Vec::new() }
     }
 }
 

@@ -37,14 +37,8 @@ fn child() {
     }
 }
 
-/// Runs the child by `shell`, a line in which `"$@"` is the child.
-pub(crate) fn run(
-    save: &Save,
-    folder: &Path,
-    at: Option<usize>,
-    shell: &str,
-    set: impl FnOnce(&mut Command),
-) -> ExitStatus {
+/// A child of its own, to be run by `shell`, a line in which `"$@"` is the child.
+pub(crate) fn command(save: &Save, folder: &Path, at: Option<usize>, shell: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", shell, "sh"]).arg(std::env::current_exe().unwrap());
     command.args(["--exact", "child::child"]).env(SAVE, save.name).env(FOLDER, folder);
@@ -52,6 +46,18 @@ pub(crate) fn run(
     if let Some(at) = at {
         command.env(AT, at.to_string());
     }
+    command
+}
+
+/// Runs a child to its end.
+pub(crate) fn run(
+    save: &Save,
+    folder: &Path,
+    at: Option<usize>,
+    shell: &str,
+    set: impl FnOnce(&mut Command),
+) -> ExitStatus {
+    let mut command = command(save, folder, at, shell);
     set(&mut command);
     command.status().unwrap()
 }

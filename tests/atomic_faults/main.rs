@@ -87,9 +87,9 @@ fn every_step_fails() {
 fn the_process_is_killed_before_every_step() {
     for save in SAVES {
         let steps = steps(save);
-        for at in 0..steps.len() {
+        for (at, step) in steps.iter().enumerate() {
             let found = after_a_kill(save, at);
-            let label = format!("{}: before step {at}, {:?}: {found:?}", save.name, steps[at]);
+            let label = format!("{}: before step {at}, {step:?}: {found:?}", save.name);
             assert!(found.seen.iter().all(|seen| matches!(seen, Seen::Old | Seen::New)), "{label}");
         }
     }

@@ -83,6 +83,74 @@ impl Drop for Unmount<'_> {
     }
 }
 
+/// What the process asked of the kernel, by `strace`: (call, paths).
+fn trace(save: &crate::model::Save, folder: &Path) -> Option<Vec<(String, Vec<String>)>> {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let calls = "fsync,rename,renameat,renameat2,link,linkat,unlink,unlinkat";
+    let shell = format!("exec strace -f -y -s 4096 -o {} -e trace={calls} \"$@\"", log.path().display());
+    if !child::run(save, folder, None, &shell, |_| ()).success() {
+        return None;
+    }
+    let text = fs::read_to_string(log.path()).unwrap();
+    let ours = text.lines().filter(|line| line.contains(folder.to_str().unwrap()) && line.contains("= 0"));
+    let calls = ours.map(|line| {
+        let (call, rest) = line.split_once('(').unwrap();
+        let call = call.rsplit(' ').next().unwrap().to_owned();
+        // The path of a descriptor is in angles, that of an argument in quotes.
+        let paths = rest
+            .split(['"', '<', '>'])
+            .filter(|part| part.starts_with('/') && part.starts_with(folder.to_str().unwrap()));
+        (call, paths.map(str::to_owned).collect())
+    });
+    Some(calls.collect())
+}
+
+/// After a power failure only what was brought to the disk counts: each file before it is named, the shards' names before
+/// the index's, the index's before anything is removed.
+#[test]
+fn what_is_brought_to_the_disk_and_when() {
+    for save in SAVES {
+        let folder = save.prepare();
+        let path = folder.path().canonicalize().unwrap();
+        let Some(calls) = trace(save, &path) else {
+            return eprintln!("skipped: strace cannot be run here");
+        };
+        let folder = path.to_str().unwrap().to_owned();
+        let (mut synced, mut names_synced, mut committed) = (Vec::new(), true, false);
+        for (call, paths) in &calls {
+            match call.as_str() {
+                "fsync" if paths[0] == folder => names_synced = true,
+                "fsync" => synced.push(paths[0].clone()),
+                "unlink" | "unlinkat" => assert!(committed && names_synced, "{}: {calls:#?}", save.name),
+                _ => {
+                    assert!(synced.contains(&paths[0]), "{}: {} was not on the disk", save.name, paths[0]);
+                    committed = !paths[1].contains("-of-");
+                    assert!(!committed || names_synced, "{}: {} before the shards", save.name, paths[1]);
+                    names_synced = false;
+                }
+            }
+        }
+        assert!(committed && names_synced, "{}: {calls:#?}", save.name);
+    }
+}
+
+/// Processes that save to one place at once, some of which die: those that live succeed, and their model is whole.
+#[test]
+fn processes_at_once() {
+    for save in SAVES {
+        let folder = save.prepare();
+        let start = |at| child::command(save, folder.path(), at, "ulimit -c 0; exec \"$@\"").spawn().unwrap();
+        let mut children: Vec<_> = [None, Some(4), None, Some(3), None].into_iter().map(start).collect();
+        for (number, child) in children.iter_mut().enumerate() {
+            let status = child.wait().unwrap();
+            assert_eq!(status.success(), number % 2 == 0, "{}: {number}: {status}", save.name);
+        }
+        assert_eq!(save.seen(folder.path()), [Seen::New; 2], "{}", save.name);
+        let left = left_behind(folder.path(), save);
+        assert!(left.iter().all(|name| name.ends_with(".tensorgate-tmp")), "{}: {left:?}", save.name);
+    }
+}
+
 /// A folder that may be read and not written. Root may write everywhere, and has the child run as nobody.
 #[test]
 fn a_folder_that_may_not_be_written() {

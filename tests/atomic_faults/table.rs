@@ -73,7 +73,7 @@ type Row = (&'static str, [String; 3], Vec<Step>);
 fn rows(save: &Save) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     let mut add = |step: Step, fault, found: &Found| match rows.last_mut() {
-        Some((same, cells, steps)) if *same == fault && *cells == found.cells() => {
+        Some((before, cells, steps)) if *before == fault && *cells == found.cells() => {
             if !steps.contains(&step) {
                 steps.push(step);
             }

@@ -5,6 +5,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod folders;
+#[path = "../common/python.rs"]
+mod python;
 mod real;
 mod refusals;
 mod streams;

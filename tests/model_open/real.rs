@@ -4,6 +4,8 @@ use super::*;
 use std::path::PathBuf;
 use tensorgate::{Gguf, SafeTensors};
 
+use super::python;
+
 fn files(folder: &Path, into: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -54,4 +56,32 @@ fn real_files_tensor_by_tensor() {
     }
     println!("{opened} files opened, {refused} refused");
     assert!(paths.is_empty() || opened > 50);
+}
+
+/// A split model and a sharded one that Python writes.
+#[test]
+fn python_writes_and_we_read() {
+    const SCRIPT: &str = "model_write.py";
+    if !python::available(SCRIPT) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    python::run(SCRIPT, folder.path());
+    let text = std::fs::read_to_string(folder.path().join("expected.json")).unwrap();
+    let expected: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for (name, files, key, value) in [("split", 3, "general.name", "of Python"), ("sharded", 3, "format", "np")] {
+        let model = Model::open(folder.path().join(name)).unwrap();
+        assert_eq!(model.files().len(), files, "{name}");
+        assert_eq!(model.metadata().get(key).unwrap().as_str(), Some(value));
+        assert!(model.warnings().is_empty());
+        let found = model.tensors().map(|tensor| {
+            serde_json::json!({
+                "name": tensor.name(),
+                "type": tensor.element().to_string(),
+                "shape": tensor.shape(),
+                "hex": python::hex(tensor.bytes()),
+            })
+        });
+        assert_eq!(expected[name], serde_json::Value::Array(found.collect()), "{name}");
+    }
 }

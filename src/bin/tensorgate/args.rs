@@ -1,5 +1,7 @@
 //! What can be asked for.
 
+mod convert;
+mod diff;
 mod effort;
 mod hash;
 
@@ -9,6 +11,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tensorgate::Limits;
 use tensorgate::file::Head;
 
+pub(crate) use convert::{ByteOrder, Convert, Names};
+pub(crate) use diff::Diff;
 pub(crate) use effort::Effort;
 pub(crate) use hash::Hash;
 
@@ -25,10 +29,11 @@ Examples:
   tensorgate inspect model.safetensors
   tensorgate inspect model.safetensors --json
   tensorgate hash model.safetensors
+  tensorgate diff model.safetensors models
 
 Exit codes:
-  0  every file was accepted; with hash --verify: it is as the manifest says
-  1  at least one file was rejected; with hash --verify: something differs
+  0  every file was accepted; with hash --verify, diff: nothing differs
+  1  at least one file was rejected; with hash --verify, diff: something does
   2  none was rejected, but a file could not be read; or there was nothing to
      check, the output was closed early, or the command line is wrong
   130, 143
@@ -55,6 +60,8 @@ pub(crate) enum Command {
     Generate(crate::gpt2::generate::Generate),
     Bench(crate::gpt2::bench::Bench),
     Hash(Hash),
+    Convert(Convert),
+    Diff(Diff),
 }
 
 /// Judge files: accepted, rejected (with the rule, the byte and the fix), or unreadable.

@@ -12,14 +12,18 @@
 
 mod args;
 mod check;
+mod convert;
+mod diff;
 mod excerpt;
 mod gpt2;
 mod hash;
 mod inspect;
 mod judge;
+mod open;
 mod output;
 mod parts;
 mod report;
+mod side;
 mod text;
 mod walk;
 mod work;
@@ -38,6 +42,8 @@ fn main() -> ExitCode {
         Command::Generate(args) => gpt2::generate::run(&args),
         Command::Bench(args) => gpt2::bench::run(&args),
         Command::Hash(args) => hash::run(&args),
+        Command::Convert(args) => convert::run(&args),
+        Command::Diff(args) => diff::run(&args),
     };
     match outcome {
         Ok(exit) => exit.into(),

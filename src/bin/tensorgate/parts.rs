@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use tensorgate::file::{Head, ReadError};
 use tensorgate::gguf::{self, Endian, GgmlType, ShardName};
+use tensorgate::model::ElementType;
 use tensorgate::scan::Scan;
 use tensorgate::{Dtype, Shape, Span, safetensors};
 
@@ -32,6 +33,22 @@ impl Kind {
         }
     }
 
+    /// The same as the library has it.
+    pub(crate) const fn element(self) -> ElementType {
+        match self {
+            Self::Plain(dtype) => ElementType::Dtype(dtype),
+            Self::Ggml(kind, _) => ElementType::Ggml(kind),
+        }
+    }
+
+    /// The order of the bytes in each number.
+    pub(crate) const fn endian(self) -> Endian {
+        match self {
+            Self::Plain(_) => Endian::Little,
+            Self::Ggml(_, endian) => endian,
+        }
+    }
+
     /// A pass over its elements.
     pub(crate) const fn scan(self) -> Scan {
         match self {
@@ -55,6 +72,11 @@ impl Tensor {
     fn new(name: tensorgate::Name<'_>, kind: Kind, shape: Shape<'_>, span: Span) -> Self {
         let (start, end) = (span.start(), span.end());
         Self { name: name.to_cow().into_owned(), kind, shape: shape.to_vec(), start, end }
+    }
+
+    /// How many elements it has.
+    pub(crate) fn elements(&self) -> u64 {
+        Shape::from(self.shape.as_slice()).elements().unwrap_or_default()
     }
 
     /// Bytes of its data.

@@ -38,6 +38,11 @@ impl Work {
         Ok(Self { jobs: effort.jobs(), bars: !quiet && io::stderr().is_terminal(), stop, signal })
     }
 
+    /// How many threads there are.
+    pub(crate) const fn jobs(&self) -> usize {
+        self.jobs.get()
+    }
+
     /// Whether the work is to end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

@@ -53,7 +53,7 @@ impl AtomicError {
 
     /// Whether the save was cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.error.get_ref().is_some_and(|inner| inner.is::<Cancelled>())
+        matches!(self.error.get_ref(), Some(inner) if inner.is::<Cancelled>())
     }
 }
 

@@ -26,8 +26,8 @@ const SUFFIX: &str = ".tensorgate-tmp";
 pub(super) struct Place {
     /// The file behind all links.
     pub(super) target: PathBuf,
-    /// Its folder, open, to be brought to the disk.
-    pub(super) folder: File,
+    /// Its folder, open, to be brought to the disk when the file has its name.
+    pub(super) folder: Option<File>,
     /// The mode of the file that is there.
     pub(super) mode: Option<Permissions>,
 }
@@ -41,7 +41,7 @@ impl Place {
         let mode = replaceable(&target).map_err(error)?;
         // Opened now, so that a folder that cannot be brought to the disk is found out before anything was done.
         let folder = open_folder(parent(&target)).map_err(error)?;
-        Ok(Self { target, folder, mode })
+        Ok(Self { target, folder: Some(folder), mode })
     }
 
     /// A new file in the folder, with at most the rights that it will have in the end.

@@ -53,13 +53,19 @@ impl Head {
     ///
     /// As [`fetch`](Self::fetch).
     pub fn first_nonzero(&mut self, spans: &[Span]) -> Result<Option<u64>, ReadError> {
-        for span in spans {
-            let mut at = span.start();
-            while at < span.end() {
-                let left = span.end().saturating_sub(at).min(STEP);
-                let piece = self.pass(at, left)?;
-                if let Some(place) = piece.iter().position(|byte| *byte != 0) {
-                    return Ok(Some(at.saturating_add(num::widen(place))));
+        let mut rest = spans;
+        while let Some((first, _)) = rest.split_first() {
+            // Spans so near to each other are one read: what is between them shares their pages.
+            let near = rest.windows(2).take_while(|pair| matches!(pair, [a, b] if nearly(*a, *b))).count();
+            let (run, behind) = rest.split_at_checked(near.saturating_add(1)).unwrap_or((rest, &[]));
+            rest = behind;
+            let end = run.last().unwrap_or(first).end();
+            let mut left = run;
+            let mut at = first.start();
+            while at < end {
+                let piece = self.pass(at, end.saturating_sub(at).min(STEP))?;
+                if let Some(found) = nonzero(&piece, at, &mut left) {
+                    return Ok(Some(found));
                 }
                 if piece.is_empty() {
                     break;
@@ -94,6 +100,31 @@ impl Head {
     }
 }
 
+/// Bytes between two spans that are read with them, at the most: a page.
+const NEAR: u64 = 4096;
+
+fn nearly(a: Span, b: Span) -> bool {
+    b.start().saturating_sub(a.end()) <= NEAR
+}
+
+/// Where the first byte that is not zero stands in `piece`, which begins at `at`, inside one of `spans`; those that end
+/// in it are taken off.
+fn nonzero(piece: &[u8], at: u64, spans: &mut &[Span]) -> Option<u64> {
+    let end = at.saturating_add(num::widen(piece.len()));
+    while let Some((span, behind)) = spans.split_first() {
+        let inside = |offset: u64| num::narrow(offset.clamp(at, end).saturating_sub(at));
+        let part = piece.get(inside(span.start())?..inside(span.end())?).unwrap_or_default();
+        if let Some(place) = part.iter().position(|byte| *byte != 0) {
+            return Some(span.start().max(at).saturating_add(num::widen(place)));
+        }
+        if span.end() > end {
+            break;
+        }
+        *spans = behind;
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +145,9 @@ mod tests {
             (Some(20), None),
             (Some(65_700), Some(65_700)),
             (Some(70_199), Some(70_199)),
+            (Some(70_200), None),
+            (Some(70_299), None),
+            (Some(70_300), Some(70_300)),
             (Some(70_309), Some(70_309)),
             (Some(70_310), None),
         ] {

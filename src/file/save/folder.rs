@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::string::{String, ToString};
+#[cfg(unix)]
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
@@ -19,6 +20,7 @@ pub(super) const INDEX: &str = "model.safetensors.index.json";
 pub(super) const SINGLE: &str = "model.safetensors";
 
 /// How long another save may take to commit.
+#[cfg(unix)]
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder in which a model is saved.
@@ -47,10 +49,6 @@ impl<'w> Folder<'w> {
         });
         let file = opened.map_err(|error| AtomicError::new(Step::Inspect, path, error))?;
         Ok(Self { path: path.to_path_buf(), file, watch, limits: *limits })
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     pub(super) fn join(&self, name: &str) -> PathBuf {

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::string::{String, ToString};
+use std::string::String;
 use std::vec::Vec;
 use std::{format, vec};
 
@@ -52,7 +52,7 @@ impl<'s, 'a> Draft<'s, 'a> {
     /// Everything that could be refused is refused here.
     fn new<'m, M, K, V>(
         specs: &'s [TensorSpec<'a>],
-        metadata: Option<M>,
+        metadata: Option<&M>,
         most: u64,
         limits: &Limits,
     ) -> Result<Self, SaveError>
@@ -64,13 +64,13 @@ impl<'s, 'a> Draft<'s, 'a> {
         // All tensors at once, so that an error names a tensor by the caller's index, and a name that is there twice is
         // found in whichever shards. The header of all of them together need not be one that a reader takes.
         let whole = limits.with_header_len(u64::MAX).with_tensors(u64::MAX);
-        let plan = Plan::new(specs, metadata.clone(), &whole)?;
+        let plan = Plan::new(specs, metadata.cloned(), &whole)?;
         let total = plan.tensors().fold(0_u64, |sum, tensor| sum.saturating_add(tensor.span().len()));
         let ranges = shards::split(specs.iter().map(|spec| spec.byte_len().unwrap_or(0)), most);
         let mut plans = Vec::new();
         for range in &ranges {
             let of_shard = specs.get(range.clone()).unwrap_or_default();
-            plans.push(Plan::new(of_shard, metadata.clone(), limits)?);
+            plans.push(Plan::new(of_shard, metadata.cloned(), limits)?);
         }
         let draft = Self { specs, ranges, plans, total };
         if draft.plans.len() > 1 {
@@ -163,26 +163,27 @@ impl Saver<'_> {
         })
     }
 
-    /// As [`sharded`](Self::sharded), asking `fill` for each tensor's bytes by its index in `specs`. Within a shard they are
+    /// As [`sharded`](Self::sharded), asking `supply` for each tensor's bytes by its index in `specs`. Within a shard they are
     /// asked for in the order of the file, widest dtype first.
     ///
     /// # Errors
     ///
-    /// As [`sharded`](Self::sharded), and what `fill` says.
+    /// As [`sharded`](Self::sharded), and what `supply` says.
+    #[expect(clippy::needless_pass_by_value, reason = "metadata is given as to the other ways of saving")]
     pub fn sharded_with<'m, M, K, V>(
         &self,
         folder: impl AsRef<Path>,
         most: u64,
         specs: &[TensorSpec<'_>],
         metadata: Option<M>,
-        mut fill: impl FnMut(usize, &mut SavedTensor<'_, '_, '_, PlanError>) -> Result<(), SaveError>,
+        mut supply: impl FnMut(usize, &mut SavedTensor<'_, '_, '_, PlanError>) -> Result<(), SaveError>,
     ) -> Result<SavedShards, SaveError>
     where
         M: IntoIterator<Item = (K, V)> + Clone,
         K: Into<Name<'m>>,
         V: Into<Name<'m>>,
     {
-        let draft = Draft::new(specs, metadata, most, &self.limits)?;
+        let draft = Draft::new(specs, metadata.as_ref(), most, &self.limits)?;
         let folder = Folder::open(folder.as_ref(), self.watch, &self.limits)?;
         let single = draft.plans.len() == 1;
         let like = folder.like();
@@ -192,39 +193,22 @@ impl Saver<'_> {
             let file = if single {
                 Atomic::create_like(&folder.join(SINGLE), like.as_deref(), self.watch)?
             } else {
-                Atomic::create_in(folder.path(), &path, like.as_deref(), self.watch)?
+                Atomic::create_in(&path, like.as_deref(), self.watch)?
             };
             let given = |local: usize| range.start.saturating_add(local);
-            let file = written(file, plan.layout(), |local, tensor| fill(given(local), tensor));
+            let file = written(file, plan.layout(), |local, tensor| supply(given(local), tensor));
             staged.push(file.map_err(|error| error.with_index(given))?.stage()?);
         }
         let lock = folder.lock()?;
         let old = folder.old_model(&lock)?;
         match staged.pop() {
-            Some(only) if single => self.commit_single(&folder, &old, only),
+            Some(only) if single => commit_single(&folder, &old, only),
             Some(last) => {
                 staged.push(last);
                 self.commit_shards(&folder, &old, &draft, staged)
             }
             None => Err(SaveError::Stopped),
         }
-    }
-
-    /// Names the one file, then removes the index, which other readers than this crate's may look at after it.
-    fn commit_single(
-        &self,
-        folder: &Folder<'_>,
-        old: &OldModel,
-        file: Staged<'_>,
-    ) -> Result<SavedShards, SaveError> {
-        let target = folder.join(SINGLE);
-        file.rename(true)?;
-        if old.has_index {
-            folder.remove(INDEX).map_err(crate::file::AtomicError::committed)?;
-            folder.sync()?;
-        }
-        let left = folder.remove_all(&old.shards, &[]);
-        Ok(SavedShards { files: vec![target], index: None, left })
     }
 
     /// Names the shards, brings their names to the disk, replaces the index, and removes what the old one named.
@@ -266,6 +250,18 @@ impl Saver<'_> {
     }
 }
 
+/// Names the one file, then removes the index, which other readers than this crate's may look at after it.
+fn commit_single(folder: &Folder<'_>, old: &OldModel, file: Staged<'_>) -> Result<SavedShards, SaveError> {
+    let target = folder.join(SINGLE);
+    file.rename(true)?;
+    if old.has_index {
+        folder.remove(INDEX).map_err(crate::file::AtomicError::committed)?;
+        folder.sync()?;
+    }
+    let left = folder.remove_all(&old.shards, &[]);
+    Ok(SavedShards { files: vec![target], index: None, left })
+}
+
 impl SaveError {
     /// The same, with the caller's index of the tensor.
     fn with_index(self, given: impl Fn(usize) -> usize) -> Self {
@@ -290,7 +286,7 @@ pub(super) fn generation(name: &str) -> Option<u64> {
     };
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     // Only as it is written here: no sign, no zero in front.
-    let same = generation == 1 || rest.starts_with(&format!("gen{}-", generation.to_string()));
+    let same = generation == 1 || rest.starts_with(&format!("gen{generation}-"));
     (digits(number) && digits(count) && same).then_some(generation)
 }
 

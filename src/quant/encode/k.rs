@@ -17,7 +17,9 @@ const NOTHING: f32 = 1e-15;
 /// The values of `W` groups of `N`, the first value of each group first.
 fn side_by_side<const W: usize, const N: usize>(values: &[f32; 256]) -> [[f32; W]; N] {
     let mut rows = [[0.0; W]; N];
-    for (lane, group) in values.as_chunks::<N>().0.iter().enumerate().take(W) {
+    let groups = values.as_chunks::<N>().0;
+    for lane in 0..W {
+        let Some(group) = groups.get(lane) else { break };
         for (row, value) in rows.iter_mut().zip(group) {
             row[lane] = *value;
         }
@@ -230,10 +232,11 @@ fn k4(values: &[f32; 256], plan: &Search) -> ([u8; 4], [u8; 12], [u8; 256]) {
     let (scales, mins) = k4_scales(&packed);
     let mut codes = [0; 256];
     let groups = codes.as_chunks_mut::<32>().0.iter_mut().zip(values.as_chunks::<32>().0);
-    for (lane, (codes, values)) in groups.enumerate().take(8) {
-        let (d, dm) = (d * f32::from(scales[lane]), dmin * f32::from(mins[lane]));
+    let groups = groups.zip(scales.iter().zip(&mins)).zip(fit.inverse.iter().zip(&fit.base));
+    for (((codes, values), (scale, min)), (inverse, base)) in groups {
+        let (d, dm) = (d * f32::from(*scale), dmin * f32::from(*min));
         for (code, value) in codes.iter_mut().zip(values) {
-            let level = if d == 0.0 { fit.inverse[lane] * (value - fit.base[lane]) } else { (value + dm) / d };
+            let level = if d == 0.0 { inverse * (value - base) } else { (value + dm) / d };
             *code = nearest_byte(between(nearest(level), 0.0, plan.most));
         }
     }
@@ -329,13 +332,13 @@ pub(super) fn q6_k(values: &[f32; 256], out: &mut [u8; 210]) {
     let levels = scales.map(|scale| nearest_byte(between(nearest(inverse * scale), f32::MIN, 127.0)).cast_signed());
     let mut codes = [0; 256];
     let groups = codes.as_chunks_mut::<16>().0.iter_mut().zip(values.as_chunks::<16>().0);
-    for (lane, (codes, values)) in groups.enumerate().take(16) {
-        let d = f16(d) * f32::from(levels[lane]);
+    for (((codes, values), level), inverse) in groups.zip(&levels).zip(&inverses) {
+        let d = f16(d) * f32::from(*level);
         for (code, value) in codes.iter_mut().zip(values) {
-            let level = if d == 0.0 { value * inverses[lane] } else { value / d };
+            let level = if d == 0.0 { value * inverse } else { value / d };
             let level = between(nearest(level), -32.0, 31.0) + 32.0;
             // A group of zeros has the code zero, whatever it is then worth.
-            *code = if d == 0.0 && inverses[lane].is_nan() { 0 } else { nearest_byte(level) };
+            *code = if d == 0.0 && inverse.is_nan() { 0 } else { nearest_byte(level) };
         }
     }
     pack6(&codes, levels, d, out);

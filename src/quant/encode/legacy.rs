@@ -1,29 +1,51 @@
 //! One scale a block, from the value of largest magnitude or from the range.
 
-use super::round::{larger, round_byte, truncate_byte};
+use super::round::{round_byte, truncate_byte};
 use crate::quant::half::to_f16;
 
-/// The largest magnitude.
+/// How many values are looked at side by side.
+const LANES: usize = 8;
+
+/// The largest magnitude: among numbers the order of magnitudes is that of their bits, and integers have no order in which
+/// they must be compared.
 #[inline]
 fn largest<const N: usize>(values: &[f32; N]) -> f32 {
-    values.iter().fold(0.0, |most, value| larger(most, value.abs()))
+    let mut most = [0; LANES];
+    for row in values.as_chunks::<LANES>().0 {
+        for (most, value) in most.iter_mut().zip(row) {
+            *most = value.abs().to_bits().cast_signed().max(*most);
+        }
+    }
+    f32::from_bits(most.into_iter().fold(0, i32::max).cast_unsigned())
 }
 
 /// The first value of the largest magnitude, with its sign; zero where there is none but zeros.
 #[inline]
 pub(super) fn extreme<const N: usize>(values: &[f32; N]) -> f32 {
-    let (_, extreme) = values.iter().fold((0.0_f32, 0.0_f32), |(most, extreme), value| {
-        if most < value.abs() { (value.abs(), *value) } else { (most, extreme) }
-    });
-    extreme
+    let most = largest(values);
+    if most == 0.0 {
+        return 0.0;
+    }
+    values.iter().copied().find(|value| value.abs().to_bits() == most.to_bits()).unwrap_or(0.0)
 }
 
-/// The smallest and the largest value.
+/// The smallest and the largest value; of zeros the first.
 #[inline]
 fn range<const N: usize>(values: &[f32; N]) -> (f32, f32) {
-    values.iter().fold((f32::MAX, -f32::MAX), |(least, most), value| {
-        (if *value < least { *value } else { least }, if *value > most { *value } else { most })
-    })
+    let (mut least, mut most) = ([f32::MAX; LANES], [-f32::MAX; LANES]);
+    for row in values.as_chunks::<LANES>().0 {
+        for ((least, most), value) in least.iter_mut().zip(&mut most).zip(row) {
+            *least = if *value < *least { *value } else { *least };
+            *most = if *value > *most { *value } else { *most };
+        }
+    }
+    let least = least.into_iter().fold(f32::MAX, |a, b| if b < a { b } else { a });
+    let most = most.into_iter().fold(-f32::MAX, |a, b| if b > a { b } else { a });
+    // Zeros are equal, whatever their sign: lanes see another first than the reference, which goes from left to right.
+    let signed = |end: f32| {
+        if end == 0.0 { values.iter().copied().find(|value| *value == 0.0).unwrap_or(end) } else { end }
+    };
+    (signed(least), signed(most))
 }
 
 /// One over a scale; of zero, zero.

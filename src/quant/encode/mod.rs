@@ -139,14 +139,17 @@ fn blocks<const B: usize, const N: usize>(
 /// Proves that no value is a NaN or infinite.
 fn all_finite(values: &[f32]) -> Result<(), QuantError> {
     // A thousand at a time without a branch each; only one of those that hold such a value is looked through.
-    for (run, start) in values.chunks(1024).zip((0..).step_by(1024)) {
+    let mut index: u64 = 0;
+    for run in values.chunks(1024) {
         if run.iter().fold(true, |all, value| all & value.is_finite()) {
+            index = index.saturating_add(1024);
             continue;
         }
-        for (value, index) in run.iter().zip(start..) {
+        for value in run {
             if !value.is_finite() {
                 return Err(QuantError::NotFinite { index, is_nan: value.is_nan() });
             }
+            index = index.saturating_add(1);
         }
     }
     Ok(())

@@ -40,12 +40,6 @@ pub(super) fn round_byte(value: f32) -> u8 {
     truncate_byte(value + half.copysign(value))
 }
 
-/// The larger of two, as C's `a > b ? a : b`.
-#[inline]
-pub(super) const fn larger(a: f32, b: f32) -> f32 {
-    if a > b { a } else { b }
-}
-
 /// The square root, rounded to nearest even, as IEEE 754 demands. A negative number stays what it is: a sum of squares is
 /// none.
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "rounds to nearest even, as is wanted")]

@@ -5,6 +5,7 @@ use super::super::lanes::{BrainSource, HalfSource, Lanes, SingleSource, Source};
 use super::super::unpack::decode;
 use super::super::{Act, Level, MatMut, Scratch, WeightType};
 use super::Panel;
+use super::tile::turn_all;
 
 /// Adds the product of `panel` with the packed rows of `act`.
 pub(super) fn multiply(level: Level, panel: Panel<'_>, act: &Act, out: MatMut<'_>, scratch: &mut Scratch) {
@@ -26,10 +27,13 @@ fn all<L: Lanes>(l: L, panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, scratch
             WeightType::F16 => pack::<L, HalfSource>(l, panel, first, count, &mut scratch.tile),
             WeightType::BF16 => pack::<L, BrainSource>(l, panel, first, count, &mut scratch.tile),
             _ => {
-                scratch.rows.resize(inputs, 0.0);
-                for lane in 0..count {
-                    decode(panel.ty, panel.row(first + lane), &mut scratch.rows);
-                    spread::<L>(&scratch.rows, lane, &mut scratch.tile);
+                // Blocks have a multiple of 32 inputs.
+                scratch.rows.resize(L::N * inputs, 0.0);
+                for begin in (0..count).step_by(L::N) {
+                    for (lane, row) in scratch.rows.chunks_exact_mut(inputs).enumerate().take(count - begin) {
+                        decode(panel.ty, panel.row(first + begin + lane), row);
+                    }
+                    turn_all(l, &scratch.rows, inputs, begin, width, &mut scratch.tile);
                 }
             }
         }
@@ -61,26 +65,20 @@ fn pack<L: Lanes, S: Source>(l: L, panel: Panel<'_>, first: usize, count: usize,
         }
         return;
     }
-    // A vector of inputs from each row in turn, so that what is written stays in the first-level cache.
+    // Squares of as many inputs as outputs are turned.
     for (step, to) in tile.chunks_mut(width * L::N).enumerate() {
         let inputs = to.len() / width;
-        for lane in 0..count {
-            let row = panel.row(first + lane).get(step * L::N * S::BYTES..).unwrap_or_default();
-            let row = row.get(..inputs * S::BYTES).unwrap_or(row);
-            let mut values = [0.0_f32; 16];
-            l.store(&mut values, S::load(l, row));
-            for (to, value) in to.chunks_exact_mut(width).zip(values) {
-                to[lane] = value;
+        for begin in [0, L::N] {
+            let mut square = [l.zero(); 16];
+            for (lane, v) in square.iter_mut().enumerate().take(L::N.min(count.saturating_sub(begin))) {
+                let row = panel.row(first + begin + lane).get(step * L::N * S::BYTES..).unwrap_or_default();
+                *v = S::load(l, row.get(..inputs.min(L::N) * S::BYTES).unwrap_or(row));
+            }
+            l.turn(&mut square);
+            for (to, v) in to.chunks_exact_mut(width).zip(square) {
+                l.store(to.get_mut(begin..begin + L::N).unwrap_or_default(), v);
             }
         }
-    }
-}
-
-/// Writes one output's weights into its lane.
-#[inline(always)]
-fn spread<L: Lanes>(row: &[f32], lane: usize, tile: &mut [f32]) {
-    for (to, value) in tile.chunks_exact_mut(2 * L::N).zip(row) {
-        to[lane] = *value;
     }
 }
 

@@ -4,9 +4,16 @@
 //! input (or for four, in bytes). It stays in the second-level cache while the tokens pass, in groups of as many as
 //! there are registers for their sums.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod float;
 mod plain;
+mod tile;
 
+#[cfg(target_arch = "x86_64")]
+use super::level::Isa;
 use super::{Act, Level, MatMut, Scratch, WeightType};
 
 /// The weights of a product as they stand.
@@ -33,13 +40,26 @@ pub(super) fn single(level: Level, panel: Panel<'_>, act: &Act, out: MatMut<'_>,
     float::multiply(level, panel, act, out, scratch);
 }
 
-/// Adds the product with activations in BF16.
+/// Adds the product with activations in BF16. How they were packed says which kernel takes them.
 pub(super) fn brain(level: Level, panel: Panel<'_>, act: &Act, out: MatMut<'_>, scratch: &mut Scratch) {
+    #[cfg(target_arch = "x86_64")]
+    if act.level().isa() == Isa::Avx512Bf16 {
+        // SAFETY: a level is made only where the processor has it.
+        return unsafe { avx512::brain(panel, act, out, scratch) };
+    }
     // The activations were rounded when they were made, and have been kept as F32.
     float::multiply(level, panel, act, out, scratch);
 }
 
-/// Adds the product of blocks with activations in 8 bits.
+/// Adds the product of blocks with activations in 8 bits. How they were packed says which kernel takes them.
 pub(super) fn q8(level: Level, panel: Panel<'_>, act: &Act, out: MatMut<'_>, scratch: &mut Scratch) {
-    plain::q8(level, panel, act, out, scratch);
+    match act.level().isa() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a level is made only where the processor has it.
+        Isa::Avx512 | Isa::Avx512Bf16 => unsafe { avx512::q8(panel, act, out, scratch) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a level is made only where the processor has it.
+        Isa::Avx2 => unsafe { avx2::q8(panel, act, out, scratch) },
+        _ => plain::q8(level, panel, act, out),
+    }
 }

@@ -47,6 +47,26 @@ fn pow2(t: __m256) -> __m256 {
     _mm256_castsi256_ps(_mm256_slli_epi32::<23>(biased))
 }
 
+/// The first eight rows become columns: pairs, fours, then the halves.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn turn(square: &mut [__m256; 16]) {
+    let mut fours = *square;
+    for (to, from) in fours.as_chunks_mut::<4>().0.iter_mut().zip(square.as_chunks::<4>().0).take(2) {
+        let [a, b, c, d] = *from;
+        let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
+        let (ab_high, cd_high) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
+        let low = |x, y| _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(x), _mm256_castps_pd(y)));
+        let high = |x, y| _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(x), _mm256_castps_pd(y)));
+        // In the half L of the c-th stands column 4·L + c of these four rows.
+        *to = [low(ab, cd), high(ab, cd), low(ab_high, cd_high), high(ab_high, cd_high)];
+    }
+    for c in 0..4 {
+        square[c] = _mm256_permute2f128_ps::<0x20>(fours[c], fours[c + 4]);
+        square[c + 4] = _mm256_permute2f128_ps::<0x31>(fours[c], fours[c + 4]);
+    }
+}
+
 impl Lanes for Avx2 {
     const N: usize = 8;
     type V = __m256;
@@ -118,6 +138,10 @@ impl Lanes for Avx2 {
     #[inline(always)]
     fn sum(self, v: __m256) -> f32 {
         leaf!(sum(v))
+    }
+    #[inline(always)]
+    fn turn(self, square: &mut [__m256; 16]) {
+        leaf!(turn(square));
     }
     #[inline(always)]
     fn store_f16(self, to: &mut [u16], v: __m256) {

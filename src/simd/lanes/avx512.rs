@@ -39,6 +39,32 @@ fn pow2(t: __m512) -> __m512 {
     _mm512_castsi512_ps(_mm512_slli_epi32::<23>(biased))
 }
 
+/// Rows become columns: pairs, fours, then the 128-bit parts in two rounds.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+#[inline]
+fn turn(square: &mut [__m512; 16]) {
+    let mut fours = *square;
+    for (to, from) in fours.as_chunks_mut::<4>().0.iter_mut().zip(square.as_chunks::<4>().0) {
+        let [a, b, c, d] = *from;
+        let (ab, cd) = (_mm512_unpacklo_ps(a, b), _mm512_unpacklo_ps(c, d));
+        let (ab_high, cd_high) = (_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d));
+        let low = |x, y| _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(x), _mm512_castps_pd(y)));
+        let high = |x, y| _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(x), _mm512_castps_pd(y)));
+        // In the part L of the c-th stands column 4·L + c of these four rows.
+        *to = [low(ab, cd), high(ab, cd), low(ab_high, cd_high), high(ab_high, cd_high)];
+    }
+    for c in 0..4 {
+        let (a, b) = (fours[c], fours[c + 4]);
+        let (d, e) = (fours[c + 8], fours[c + 12]);
+        let even = (_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0x88>(d, e));
+        let odd = (_mm512_shuffle_f32x4::<0xdd>(a, b), _mm512_shuffle_f32x4::<0xdd>(d, e));
+        square[c] = _mm512_shuffle_f32x4::<0x88>(even.0, even.1);
+        square[c + 4] = _mm512_shuffle_f32x4::<0x88>(odd.0, odd.1);
+        square[c + 8] = _mm512_shuffle_f32x4::<0xdd>(even.0, even.1);
+        square[c + 12] = _mm512_shuffle_f32x4::<0xdd>(odd.0, odd.1);
+    }
+}
+
 impl Lanes for Avx512 {
     const N: usize = 16;
     type V = __m512;
@@ -110,6 +136,10 @@ impl Lanes for Avx512 {
     #[inline(always)]
     fn sum(self, v: __m512) -> f32 {
         leaf!(_mm512_reduce_add_ps(v))
+    }
+    #[inline(always)]
+    fn turn(self, square: &mut [__m512; 16]) {
+        leaf!(turn(square));
     }
     #[inline(always)]
     fn store_f16(self, to: &mut [u16], v: __m512) {

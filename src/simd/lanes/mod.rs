@@ -42,6 +42,22 @@ pub(super) trait Lanes: Copy {
     fn pow2(self, t: Self::V) -> Self::V;
     fn sum(self, v: Self::V) -> f32;
 
+    /// Turns the square of the first `N` vectors: rows become columns.
+    #[inline(always)]
+    fn turn(self, square: &mut [Self::V; 16]) {
+        let mut all = [[0.0_f32; 16]; 16];
+        for (to, v) in all.iter_mut().zip(*square).take(Self::N) {
+            self.store(to, v);
+        }
+        for (at, v) in square.iter_mut().enumerate().take(Self::N) {
+            let mut column = [0.0_f32; 16];
+            for (to, row) in column.iter_mut().zip(&all) {
+                *to = row[at];
+            }
+            *v = self.load(&column);
+        }
+    }
+
     /// Stores as F16, rounded to nearest, ties to even.
     fn store_f16(self, to: &mut [u16], v: Self::V);
 

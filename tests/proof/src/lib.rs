@@ -11,10 +11,11 @@ use core::hint::black_box;
 use core::panic::PanicInfo;
 
 use tensorgate::detect::detect;
+use tensorgate::gguf::GgmlType;
 use tensorgate::safetensors::{Header, Slot};
 use tensorgate::shards::{Finding, IndexSlot};
 use tensorgate::typed::{Element, LeF32, LeU16};
-use tensorgate::{Axis, Error, Gguf, Limits, Name, SafeTensors, ShardIndex, TensorView, gguf};
+use tensorgate::{Axis, Error, Gguf, Limits, Name, SafeTensors, ShardIndex, TensorView, gguf, quant};
 
 unsafe extern "C" {
     fn a_panic_is_reachable() -> !;
@@ -462,6 +463,52 @@ entries! {
                 }
             }
         });
+    }
+    /// Blocks of any type, decoded in either byte order.
+    entry_quant_decode {
+        let mut out = [0.0; 64];
+        let out = black_box(&mut out[..]);
+        let (kind, order) = (GgmlType::from_id(black_box(1)), black_box(gguf::Endian::Big));
+        black_box(quant::decode_from(kind, order, black_box(&BYTES), out).is_ok());
+        if let Err(error) = quant::decode_block(kind, black_box(&BYTES), out) {
+            black_box(write!(Sink, "{error}").is_ok());
+        }
+    }
+    /// Tensors of a file row by row and element by element.
+    entry_quant_views {
+        gguf_opened(|file| {
+            let Ok(tensor) = file.tensor(black_box("weight")) else { return };
+            let Ok(rows) = quant::Rows::of(&tensor) else { return };
+            let mut out = [0.0; 64];
+            black_box((rows.len(), rows.row_elements(), rows.bytes(black_box(3))));
+            black_box(rows.decode(black_box(1), black_box(&mut out[..])).is_ok());
+            let mut values = rows.values();
+            black_box((values.len(), values.next(), values.nth(black_box(70))));
+            values.for_each(|value| {
+                black_box(value);
+            });
+        });
+    }
+    /// Numbers that are not finite, found in blocks of any type; blocks in the other byte order.
+    entry_quant_check {
+        let kind = GgmlType::from_id(black_box(1));
+        if let Err(error) = quant::check_row(kind, black_box(&BYTES)) {
+            black_box(write!(Sink, "{error}").is_ok());
+        }
+        if let Ok(faults) = quant::faults(kind, black_box(gguf::Endian::Big), black_box(&BYTES)) {
+            faults.for_each(|fault| {
+                black_box((fault.block(), fault.at(), fault.what()));
+            });
+        }
+        let mut bytes = [0; 64];
+        black_box(quant::swap_order(kind, black_box(&mut bytes[..])).is_ok());
+    }
+    /// Values encoded as any type.
+    entry_quant_encode {
+        let mut out = [0; 64];
+        let (kind, values) = (GgmlType::from_id(black_box(1)), [black_box(1.0); 64]);
+        let non_finite = black_box(quant::NonFinite::Keep);
+        black_box(quant::encode_with(kind, non_finite, black_box(&values[..]), black_box(&mut out[..])).is_ok());
     }
     /// An index past the end.
     planted_index {

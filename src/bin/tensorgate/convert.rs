@@ -1,0 +1,204 @@
+//! `tensorgate convert`: a model in another way.
+
+mod gpt2;
+mod report;
+
+use std::io;
+use std::path::Path;
+
+use tensorgate::file::Saver;
+use tensorgate::gguf::Endian;
+use tensorgate::model::convert::{Conversion, ConvertError, Draft, Naming, Target};
+use tensorgate::model::names::{gpt2_from_gguf, gpt2_to_gguf};
+use tensorgate::model::{ElementType, Format, Model};
+use tensorgate::quant::NonFinite;
+
+use crate::args::{Convert, Names};
+use crate::work::Work;
+use crate::{Exit, complain, open, output, text};
+
+/// Converts, and says what changed.
+pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
+    let work = Work::new(args.effort, args.quiet)?;
+    let model = match open::model(&args.from, &args.reading) {
+        Ok(model) => model,
+        Err(exit) => return Ok(exit),
+    };
+    let Some(format) = format(args) else {
+        complain(&format!("{}: which format it is to be, neither the name nor --to says", text::path(&args.to)));
+        return Ok(Exit::Trouble);
+    };
+    if let Some(fault) = contradiction(args, format) {
+        complain(fault);
+        return Ok(Exit::Trouble);
+    }
+    let naming = naming(args, &model, format);
+    let companion = match companion(args, &model, naming, format) {
+        Ok(pairs) => pairs,
+        Err(error) => {
+            complain(&format!("{}: {error}", text::path(&args.from)));
+            return Ok(Exit::Rejected);
+        }
+    };
+    let pairs = companion.as_ref().map(gpt2::Pairs::specs).unwrap_or_default();
+    let stop = work.stop();
+    let saver = Saver::new().with_watch(&*stop);
+    let choose = |_: Draft<'_>| args.dtype.map(|cast| ElementType::Ggml(cast.into()));
+    let endian = args.byte_order.map_or(Endian::Little, Endian::from);
+    let bar = work.bar(0, &text::path(&args.to));
+    let progress = |bytes| bar.inc(bytes);
+    let mut conversion = Conversion::to(format)
+        .with_progress(&progress)
+        .with_naming(naming)
+        .with_pairs(&pairs)
+        .with_types(&choose)
+        .with_endian(endian)
+        .with_threads(work.jobs());
+    if args.allow_non_finite {
+        conversion = conversion.with_non_finite(NonFinite::Keep);
+    }
+    if let Some(alignment) = args.align {
+        conversion = conversion.with_alignment(alignment);
+    }
+    let plan = match conversion.plan(&model) {
+        Ok(plan) => plan,
+        Err(error) => return Ok(refuse(args, &error)),
+    };
+    bar.set_length(plan.byte_len());
+    let place = place(args, format);
+    if let Some(folder) = place.folder() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let saved = plan.save(place.target(), &saver);
+    bar.finish_and_clear();
+    if let Some(exit) = work.exit() {
+        complain("interrupted; nothing was changed");
+        return Ok(exit);
+    }
+    match saved {
+        Ok(saved) => {
+            let mut files = saved.files().to_vec();
+            if let (Naming::Gpt2, Format::SafeTensors, Some(folder)) = (naming, format, place.folder()) {
+                match gpt2::write_beside(&model, folder) {
+                    Ok(beside) => files.extend(beside),
+                    Err(error) => complain(&error),
+                }
+            }
+            let notes = companion.as_ref().map(|pairs| pairs.notes.clone()).unwrap_or_default();
+            report::print(
+                &mut output::stdout(),
+                args,
+                &report::Done { plan: &plan, report: &saved, files, notes },
+            )?;
+            Ok(Exit::Accepted)
+        }
+        Err(error) => Ok(refuse(args, &error)),
+    }
+}
+
+/// The format that the new model gets.
+fn format(args: &Convert) -> Option<Format> {
+    let by_name = || match args.to.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+        "safetensors" => Some(Format::SafeTensors),
+        "gguf" => Some(Format::Gguf),
+        _ => None,
+    };
+    let folder = || is_folder(&args.to).then_some(Format::SafeTensors);
+    args.format.map(Format::from).or_else(folder).or_else(by_name).or_else(|| {
+        // A folder for shards need not be there yet.
+        args.max_shard_size.is_some().then_some(Format::SafeTensors)
+    })
+}
+
+/// Whether a path is a folder, or is meant as one.
+fn is_folder(path: &Path) -> bool {
+    path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+/// What was asked for and cannot be.
+fn contradiction(args: &Convert, format: Format) -> Option<&'static str> {
+    if format == Format::SafeTensors && args.byte_order == Some(crate::args::ByteOrder::Big) {
+        return Some("safetensors files are always little-endian: --byte-order big is for GGUF");
+    }
+    if format == Format::SafeTensors && args.max_shard_size.is_some() && args.align.is_some() {
+        return Some("--align is for a single safetensors file, or for GGUF");
+    }
+    None
+}
+
+/// Whether the names are GPT-2's and change.
+fn naming(args: &Convert, model: &Model, to: Format) -> Naming {
+    let is_gpt2 = || match model.format() {
+        Format::Gguf => {
+            let architecture = model.metadata().get("general.architecture");
+            architecture.is_some_and(|value| value.as_str() == Some("gpt2"))
+                && model.names().all(|name| gpt2_from_gguf(name).is_some())
+        }
+        // The one projection that no other model calls so, and the two embeddings.
+        _ => {
+            ["h.0.attn.c_attn.weight", "wte.weight", "wpe.weight"]
+                .iter()
+                .all(|wanted| model.contains(wanted) || model.contains(&format!("transformer.{wanted}")))
+                && model.names().any(|name| gpt2_to_gguf(name).is_some())
+        }
+    };
+    match args.names {
+        Names::Gpt2 => Naming::Gpt2,
+        Names::Auto if model.format() != to && is_gpt2() => Naming::Gpt2,
+        _ => Naming::Keep,
+    }
+}
+
+/// What a GGUF file says of a GPT-2 besides its tensors.
+fn companion(args: &Convert, model: &Model, naming: Naming, format: Format) -> Result<Option<gpt2::Pairs>, String> {
+    let wanted = naming == Naming::Gpt2 && format == Format::Gguf && model.format() == Format::SafeTensors;
+    if wanted { gpt2::Pairs::of(model, &args.from).map(Some) } else { Ok(None) }
+}
+
+/// Where the files go.
+struct Place<'a> {
+    path: std::borrow::Cow<'a, Path>,
+    shards: Option<u64>,
+    folder: Option<&'a Path>,
+}
+
+impl<'a> Place<'a> {
+    fn target(&self) -> Target<'_> {
+        match self.shards {
+            Some(most) => Target::Shards(&self.path, most),
+            None => Target::File(&self.path),
+        }
+    }
+
+    /// The folder that is made where it is not there.
+    fn folder(&self) -> Option<&'a Path> {
+        self.folder
+    }
+}
+
+fn place(args: &Convert, format: Format) -> Place<'_> {
+    let folder = is_folder(&args.to) || (format == Format::SafeTensors && args.max_shard_size.is_some());
+    let folder = folder.then_some(args.to.as_path());
+    let path = match (format, folder) {
+        // The same as with shards of any size: what is left of another model there is tidied up.
+        (Format::SafeTensors, Some(folder)) => {
+            let shards = Some(args.max_shard_size.unwrap_or(u64::MAX));
+            return Place { path: folder.into(), shards, folder: Some(folder) };
+        }
+        (_, Some(folder)) => folder.join("model.gguf").into(),
+        (_, None) => args.to.as_path().into(),
+    };
+    Place { path, shards: args.max_shard_size, folder }
+}
+
+/// Says why nothing was written.
+fn refuse(args: &Convert, error: &ConvertError) -> Exit {
+    complain(&format!("{}: {error}", text::path(&args.from)));
+    if matches!(error, ConvertError::NotFinite { .. }) {
+        complain("--allow-non-finite converts such values too");
+    }
+    match error {
+        ConvertError::Save(_) => Exit::Trouble,
+        _ => Exit::Rejected,
+    }
+}

@@ -1,0 +1,126 @@
+//! What becomes of the metadata.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+use super::outputs::ggml_of;
+use super::{Conversion, Output};
+use crate::gguf::{GgmlType, PairSpec, Value};
+use crate::model::{ElementType, Format, MetadataValue, Model};
+
+/// Keys of a GGUF file that are about how it is laid out, and that the writer says itself.
+const LAYOUT: [&str; 4] = ["general.alignment", "split.no", "split.count", "split.tensors.count"];
+
+/// The type of most tensors, as `general.file_type` has it (llama.cpp's `llama_ftype`), where all that are not F32 are of
+/// one plain type.
+fn file_type(elements: impl Iterator<Item = ElementType>) -> Option<u32> {
+    let kinds: HashSet<GgmlType> = elements.filter_map(ggml_of).filter(|kind| *kind != GgmlType::F32).collect();
+    let mut kinds = kinds.into_iter();
+    match (kinds.next(), kinds.next()) {
+        (None, _) => Some(0),
+        (Some(GgmlType::F16), None) => Some(1),
+        (Some(GgmlType::Q4_0), None) => Some(2),
+        (Some(GgmlType::Q4_1), None) => Some(3),
+        (Some(GgmlType::Q8_0), None) => Some(7),
+        (Some(GgmlType::Q5_0), None) => Some(8),
+        (Some(GgmlType::Q5_1), None) => Some(9),
+        (Some(GgmlType::Q6_K), None) => Some(18),
+        (Some(GgmlType::BF16), None) => Some(32),
+        _ => None,
+    }
+}
+
+/// The pairs of a GGUF file and the keys that it cannot have. Texts that are escaped in their file are in `texts`.
+pub(super) struct Pairs<'p> {
+    pub(super) pairs: Vec<PairSpec<'p>>,
+    pub(super) dropped: Vec<String>,
+}
+
+/// The texts of a safetensors file's metadata, decoded.
+pub(super) fn decoded(model: &Model) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+    let metadata = model.metadata();
+    let mut texts = Vec::new();
+    for (key, value) in metadata.iter() {
+        if let MetadataValue::Text(text) = value {
+            texts.push((key.to_cow(), text.to_cow()));
+        }
+    }
+    texts
+}
+
+/// The pairs of the new GGUF file: the caller's, then the source's that have no key of theirs.
+pub(super) fn for_gguf<'p>(
+    conversion: &Conversion<'p>,
+    model: &'p Model,
+    texts: &'p [(Cow<'p, str>, Cow<'p, str>)],
+    outputs: &[Output],
+) -> Pairs<'p> {
+    let mut pairs = Pairs { pairs: conversion.pairs.to_vec(), dropped: Vec::new() };
+    let given: HashSet<Cow<'_, str>> = conversion.pairs.iter().map(|pair| pair.key().to_cow()).collect();
+    let same = outputs.iter().all(|output| ggml_of(output.element()) == ggml_of(output.source().element()));
+    if let Some(header) = model.files().first().and_then(crate::model::ModelFile::gguf) {
+        for pair in header.pairs() {
+            match pair.key() {
+                key if LAYOUT.contains(&key) || given.contains(key) => {}
+                // Where the mixture has no number it is left out, as a wrong one would mislead.
+                "general.file_type" if !same => {
+                    let number = file_type(outputs.iter().map(Output::element));
+                    pairs.pairs.extend(number.map(|number| PairSpec::new("general.file_type", number)));
+                }
+                _ => pairs.pairs.push(PairSpec::from(pair)),
+            }
+        }
+    }
+    for (key, value) in texts {
+        let printable = !key.is_empty() && key.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+        if printable && !LAYOUT.contains(&key.as_ref()) && !given.contains(key) {
+            pairs.pairs.push(PairSpec::new(key.as_ref(), value.as_ref()));
+        } else if !printable {
+            pairs.dropped.push(key.to_string());
+        }
+    }
+    pairs
+}
+
+/// The metadata of the new safetensors file, and the keys that it cannot have: arrays.
+pub(super) fn for_safetensors(model: &Model) -> (BTreeMap<String, String>, Vec<String>) {
+    let (mut texts, mut dropped) = (BTreeMap::new(), Vec::new());
+    for (key, value) in model.metadata().iter() {
+        let key = key.to_cow().into_owned();
+        let text = match value {
+            MetadataValue::Text(text) => Some(text.to_cow().into_owned()),
+            MetadataValue::Gguf(_) if LAYOUT.contains(&key.as_str()) => continue,
+            MetadataValue::Gguf(value) => scalar(&value),
+            // An index says how large its shards are, which is not so any more.
+            MetadataValue::Json(_) => continue,
+        };
+        match text {
+            Some(text) => {
+                texts.insert(key, text);
+            }
+            None => dropped.push(key),
+        }
+    }
+    if model.format() == Format::Gguf {
+        // Transformers refuses a file that does not say by which framework it is to be read.
+        texts.entry(String::from("format")).or_insert_with(|| String::from("pt"));
+    }
+    (texts, dropped)
+}
+
+/// A value that is no array, as text.
+fn scalar(value: &Value<'_>) -> Option<String> {
+    match value.str() {
+        Ok(text) => Some(text.to_string()),
+        Err(_) if value.array().is_ok() => None,
+        Err(_) => value
+            .bool()
+            .map(|value| value.to_string())
+            .or_else(|_| value.u64().map(|value| value.to_string()))
+            .or_else(|_| value.i64().map(|value| value.to_string()))
+            .or_else(|_| value.f64().map(|value| value.to_string()))
+            .ok(),
+    }
+}

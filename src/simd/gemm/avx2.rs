@@ -1,0 +1,102 @@
+//! Many tokens by `vpmaddwd`: 8 outputs in a vector of pairs of 16 bits, so that no sum leaves its bits.
+
+use core::arch::x86_64::*;
+
+use super::super::act::Group;
+use super::super::lanes::avx2::Avx2;
+use super::super::unpack::{group, has_min};
+use super::super::{Act, MatMut, Scratch};
+use super::Panel;
+use super::tile::{Plan, Tile};
+
+/// Outputs of a tile.
+const W: usize = 8;
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn load<T: bytemuck::Pod>(from: &[T; 8]) -> __m256i {
+    const { assert!(size_of::<T>() == 4) };
+    // SAFETY: 32 bytes are there; the load needs no alignment.
+    unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
+}
+
+/// Adds the sums of a group of tokens to the outputs from `first` on.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn write<const M: usize>(sums: [__m256; M], out: &mut MatMut<'_>, token: usize, first: usize, count: usize) {
+    for (at, sum) in sums.into_iter().enumerate() {
+        let row = out.row(token + at).get_mut(first..).unwrap_or_default();
+        let mut all = [0.0_f32; 8];
+        // SAFETY: there is room for 8 values; the store needs no alignment.
+        unsafe { _mm256_storeu_ps(all.as_mut_ptr(), sum) };
+        for (out, sum) in row.iter_mut().zip(all).take(count) {
+            *out += sum;
+        }
+    }
+}
+
+/// `M` tokens with a tile: `PAIRS` words make a group under one scale.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn micro<const M: usize, const PAIRS: usize, const MIN: bool>(tile: Tile<'_, W>, act: Group<'_>) -> [__m256; M] {
+    let mut totals = [_mm256_setzero_ps(); M];
+    let tiles = tile.words.as_chunks::<PAIRS>().0.iter().zip(tile.scale);
+    let tokens = act.words.as_chunks::<M>().0.as_chunks::<PAIRS>().0;
+    let (scales, sums) = (act.scale.as_chunks::<M>().0, act.sum.as_chunks::<M>().0);
+    for (at, ((words, scale), tokens)) in tiles.zip(tokens).enumerate() {
+        let mut whole = [_mm256_setzero_si256(); M];
+        for (words, tokens) in words.iter().zip(tokens) {
+            let words = load(words);
+            for (whole, token) in whole.iter_mut().zip(tokens) {
+                let products = _mm256_madd_epi16(_mm256_set1_epi32(token.cast_signed()), words);
+                *whole = _mm256_add_epi32(*whole, products);
+            }
+        }
+        let block = at * PAIRS / 16;
+        let (Some(act_scales), Some(act_sums)) = (scales.get(block), sums.get(block)) else { continue };
+        let scale = _mm256_castsi256_ps(load(scale));
+        for ((total, whole), act_scale) in totals.iter_mut().zip(whole).zip(act_scales) {
+            let scale = _mm256_mul_ps(scale, _mm256_set1_ps(*act_scale));
+            *total = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole), scale, *total);
+        }
+        if MIN {
+            let Some(min) = tile.min.get(at) else { continue };
+            let min = _mm256_castsi256_ps(load(min));
+            for (total, sum) in totals.iter_mut().zip(act_sums) {
+                *total = _mm256_fmadd_ps(min, _mm256_set1_ps(*sum), *total);
+            }
+        }
+    }
+    totals
+}
+
+/// Adds the product of a panel of blocks with `act`.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn q8(panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
+    // SAFETY: this function enables what the token stands for.
+    let token = unsafe { Avx2::new() };
+    let plan = Plan::new(panel, act.len(), 2);
+    for first in (0..out.columns()).step_by(W) {
+        let count = W.min(out.columns() - first);
+        plan.fill::<Avx2, W>(token, scratch, panel, first, count);
+        let tile = plan.parts::<W>(panel, &scratch.tile);
+        for group_of in act.tiles() {
+            macro_rules! tokens {
+                ($m:literal) => {{
+                    let sums = match (group(panel.ty), has_min(panel.ty)) {
+                        (16, _) => micro::<$m, 8, false>(tile, group_of),
+                        (_, false) => micro::<$m, 16, false>(tile, group_of),
+                        (_, true) => micro::<$m, 16, true>(tile, group_of),
+                    };
+                    write(sums, &mut out, group_of.token, first, count);
+                }};
+            }
+            match group_of.tall {
+                6 => tokens!(6),
+                4 => tokens!(4),
+                2 => tokens!(2),
+                _ => tokens!(1),
+            }
+        }
+    }
+}

@@ -46,6 +46,8 @@ pub(super) struct Engine {
     /// For few rows; each worker has its own for many.
     hidden: Vec<f32>,
     normed: Vec<f32>,
+    /// What each part of the inputs gives to the outputs.
+    partial: Vec<f32>,
     logits: Vec<f32>,
 }
 
@@ -111,6 +113,7 @@ impl Engine {
             .saturating_add(attention::floats(config).saturating_mul(2));
         let shared = floats(batch, n_embd.saturating_mul(5))
             .saturating_add(floats(few, n_embd.saturating_add(n_inner.saturating_mul(2))))
+            .saturating_add(floats(splits(pool.threads()), n_embd.saturating_mul(3).max(n_inner)))
             .saturating_add(floats(HEADS.min(batch), num::widen(config.n_vocab())));
         let all = own.saturating_mul(num::widen(pool.threads())).saturating_add(shared).saturating_mul(4);
         let refused = RunError::Memory(Problem::Memory { what: "the runner's buffers", needed: all, limit });
@@ -141,6 +144,7 @@ impl Engine {
                 attended: zeroed(batch, n_embd)?,
                 hidden: zeroed(few, config.n_inner())?,
                 normed: zeroed(few, n_embd)?,
+                partial: zeroed(splits(pool.threads()), triple.max(config.n_inner()))?,
                 logits: zeroed(HEADS.min(batch), config.n_vocab())?,
                 pool,
             })
@@ -234,9 +238,7 @@ impl Engine {
             finite(x, layer)?;
             let normed = span_mut(&mut self.normed, 0, rows, width);
             norm(self.level, &block.norm_1, job.config.epsilon(), x, normed)?;
-            self.act.set(self.level, self.rule.form(&block.qkv.matrix, rows), normed, width)?;
-            let triple = block.qkv.matrix.outputs;
-            self.product(&block.qkv, Target::Qkv, 0, rows, triple, false)?;
+            self.product(&block.qkv, Source::Normed, Target::Qkv, 0, rows)?;
             self.attend(job, groups, layer, want, rows)?;
             let from = match want {
                 Want::Nothing if layer == last => return Ok(()),
@@ -251,39 +253,62 @@ impl Engine {
     /// The second half of a block for rows `from..to`, shared out by outputs.
     fn after_attention(&mut self, job: &Job<'_>, block: &Block, from: usize, to: usize) -> Result<(), RunError> {
         let (width, rows) = (job.config.n_embd(), to.saturating_sub(from));
-        let form = self.rule.form(&block.proj.matrix, rows);
-        self.act.set(self.level, form, span_mut(&mut self.attended, from, to, width), width)?;
-        self.product(&block.proj, Target::X, from, to, width, true)?;
+        self.product(&block.proj, Source::Attended, Target::X, from, to)?;
         let normed = span_mut(&mut self.normed, 0, rows, width);
         norm(self.level, &block.norm_2, job.config.epsilon(), span_mut(&mut self.x, from, to, width), normed)?;
-        self.act.set(self.level, self.rule.form(&block.up.matrix, rows), normed, width)?;
-        let inner = block.up.matrix.outputs;
-        self.product(&block.up, Target::Hidden(job.config.activation()), 0, rows, inner, false)?;
-        let form = self.rule.form(&block.down.matrix, rows);
-        self.act.set(self.level, form, span_mut(&mut self.hidden, 0, rows, inner), inner)?;
-        self.product(&block.down, Target::X, from, to, width, true)
+        self.product(&block.up, Source::Normed, Target::Hidden(job.config.activation()), from, to)?;
+        self.product(&block.down, Source::Hidden, Target::X, from, to)
     }
 
-    /// `self.act` times a matrix, shared out by outputs, into rows `from..to` of a buffer.
+    /// Rows `from..to` of a source times a matrix, into the same rows of a target. Buffers that hold nothing but these rows
+    /// begin with the first of them.
     fn product(
         &mut self,
         linear: &Linear,
+        source: Source,
         target: Target,
         from: usize,
         to: usize,
-        width: usize,
-        add: bool,
     ) -> Result<(), RunError> {
-        let out = match target {
-            Target::X => &mut self.x,
-            Target::Qkv => &mut self.qkv,
-            Target::Hidden(_) => &mut self.hidden,
+        let (inputs, width, rows) = (linear.matrix.inputs, linear.matrix.outputs, to.saturating_sub(from));
+        let input = match source {
+            Source::Attended => span_mut(&mut self.attended, from, to, inputs),
+            Source::Normed => span_mut(&mut self.normed, 0, rows, inputs),
+            Source::Hidden => span_mut(&mut self.hidden, 0, rows, inputs),
         };
-        let (level, act) = (self.level, &self.act);
+        let form = self.rule.form(&linear.matrix, rows);
+        if rows == 1 && form == Form::F32 && linear.matrix.layout == Layout::Columns {
+            let threads = self.pool.threads();
+            by_inputs(self.level, &mut self.pool, &mut self.workers, linear, input, &mut self.partial)?;
+            let count = splits(threads).min(inputs.div_ceil(run_of_inputs(inputs, threads)));
+            let partial = span_mut(&mut self.partial, 0, count, width);
+            let (sum, others) = partial.split_at_mut(width.min(partial.len()));
+            others.chunks_exact(width).for_each(|other| simd::add(self.level, sum, other));
+            simd::add(self.level, sum, &linear.bias);
+            let out = match target {
+                Target::X => span_mut(&mut self.x, from, to, width),
+                Target::Qkv => span_mut(&mut self.qkv, from, to, width),
+                Target::Hidden(activation) => {
+                    activate(self.level, activation, sum);
+                    span_mut(&mut self.hidden, 0, rows, width)
+                }
+            };
+            match target {
+                Target::X => simd::add(self.level, out, sum),
+                _ => out.copy_from_slice(sum),
+            }
+            return self.outcome();
+        }
+        self.act.set(self.level, form, input, inputs)?;
+        let out = match target {
+            Target::X => span_mut(&mut self.x, from, to, width),
+            Target::Qkv => span_mut(&mut self.qkv, from, to, width),
+            Target::Hidden(_) => span_mut(&mut self.hidden, 0, rows, width),
+        };
+        let (level, act, add) = (self.level, &self.act, matches!(target, Target::X));
         let whole = view(&linear.matrix)?;
         let size = share(width, self.pool.threads());
-        let parts = Columns::new(span_mut(out, from, to, width), width, size);
-        self.pool.run(parts, &mut self.workers, |worker, index, mut tile| {
+        self.pool.run(Columns::new(out, width, size), &mut self.workers, |worker, index, mut tile| {
             let start = index.saturating_mul(size);
             let range = start..start.saturating_add(size).min(width);
             let bias = linear.bias.get(range.clone());
@@ -474,6 +499,14 @@ impl Job<'_> {
     }
 }
 
+/// Where a product comes from.
+#[derive(Clone, Copy)]
+enum Source {
+    Normed,
+    Attended,
+    Hidden,
+}
+
 /// Where a product goes.
 #[derive(Clone, Copy)]
 enum Target {
@@ -521,6 +554,47 @@ fn multiply(
     let matrix = view(&linear.matrix)?;
     let Some(out) = MatMut::new(out, linear.matrix.outputs) else { return Ok(()) };
     matrix.multiply(level, act, out, Then { bias: Some(&linear.bias), add }, scratch)
+}
+
+/// Into how many parts inputs are cut: the same for all usual numbers of threads, so that the sums are too.
+const fn splits(threads: usize) -> usize {
+    if threads < 4 { 4 } else { threads }
+}
+
+/// How many inputs a part has: runs of 8, as the kernels take rows.
+fn run_of_inputs(inputs: usize, threads: usize) -> usize {
+    inputs.div_ceil(splits(threads)).next_multiple_of(8)
+}
+
+/// One row times a matrix that lies `[in, out]`, shared out by inputs: so each thread reads its part of the weights from end
+/// to end, and not a piece of every row. What each part of the inputs gives goes to `partial`.
+fn by_inputs(
+    level: Level,
+    pool: &mut Pool,
+    workers: &mut [Worker],
+    linear: &Linear,
+    input: &[f32],
+    partial: &mut [f32],
+) -> Result<(), ShapeError> {
+    let Matrix { inputs, outputs, kind, .. } = linear.matrix;
+    let size = run_of_inputs(inputs, pool.threads());
+    let row = kind.row_bytes(outputs).unwrap_or(0);
+    let bytes = linear.matrix.bytes();
+    let parts = Chunks::new(span_mut(partial, 0, inputs.div_ceil(size), outputs), outputs);
+    pool.run(parts, workers, |worker, index, out| {
+        let from = index.saturating_mul(size).min(inputs);
+        let to = from.saturating_add(size).min(inputs);
+        let outcome = (|| {
+            let bytes = bytes.get(from.saturating_mul(row)..to.saturating_mul(row)).unwrap_or_default();
+            let (input, count) = (input.get(from..to).unwrap_or_default(), to.saturating_sub(from));
+            let matrix = simd::Matrix::input_major(kind, bytes, count, outputs)?;
+            worker.act.set(level, Form::F32, input, count)?;
+            let Some(out) = MatMut::new(out, outputs) else { return Ok(()) };
+            matrix.multiply(level, &worker.act, out, Then::default(), &mut worker.scratch)
+        })();
+        worker.failed = worker.failed.or(outcome.err());
+    });
+    Ok(())
 }
 
 /// A matrix as the kernels see it.

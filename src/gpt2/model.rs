@@ -96,12 +96,20 @@ impl Gpt2 {
     ///
     /// As [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: &LoadOptions) -> Result<Self, LoadError> {
-        let model = Model::open_with(path, &options.files).map_err(LoadError::Model)?;
+        Self::of_files(&Model::open_with(path, &options.files).map_err(LoadError::Model)?, options)
+    }
+
+    /// Takes a model that was opened, with the `config.json` beside its files.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn of_files(model: &Model, options: &LoadOptions) -> Result<Self, LoadError> {
         let config = match model.format() {
-            Format::SafeTensors => beside(&model)?,
+            Format::SafeTensors => beside(model)?,
             _ => None,
         };
-        Ok(Self::new(&model, config.as_deref(), options)?)
+        Ok(Self::new(model, config.as_deref(), options)?)
     }
 
     /// Takes a model that was opened. `config` is the text of `config.json`; a GGUF file has its own.

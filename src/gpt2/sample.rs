@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use super::random::Random;
+use crate::simd::{self, Level};
 
 /// How a token is chosen. The default is greedy.
 ///
@@ -225,7 +226,7 @@ impl Sampler {
 
     /// Throws the dice among what the cuts leave.
     fn throw(&mut self, logits: &[f32]) -> Option<u32> {
-        let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let most = most(logits);
         if most == f32::NEG_INFINITY {
             return None;
         }
@@ -275,16 +276,20 @@ fn check(logits: &[f32]) -> Result<(), SampleError> {
 
 /// The first of the greatest logits; `None` where all are ruled out.
 fn greatest(logits: &[f32]) -> Option<u32> {
-    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    if most == f32::NEG_INFINITY {
-        return None;
-    }
-    logits.iter().position(|logit| *logit >= most).and_then(|id| u32::try_from(id).ok())
+    let at = simd::argmax(Level::best(), logits)?;
+    logits.get(at).filter(|logit| **logit > f32::NEG_INFINITY)?;
+    u32::try_from(at).ok()
+}
+
+/// The greatest of the logits.
+fn most(logits: &[f32]) -> f32 {
+    let at = simd::argmax(Level::best(), logits);
+    at.and_then(|at| logits.get(at)).copied().unwrap_or(f32::NEG_INFINITY)
 }
 
 /// The logarithm of the sum of the exponentials.
 fn log_sum(logits: &[f32]) -> f64 {
-    let most = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+    let most = f64::from(most(logits));
     most + logits.iter().map(|logit| (f64::from(*logit) - most).exp()).sum::<f64>().ln()
 }
 

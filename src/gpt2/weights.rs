@@ -147,7 +147,7 @@ pub(super) fn load(model: &Model, fields: &Fields, limit: u64) -> Result<(Config
         }
     }
     problems.extend(names.strangers(model, &config, &mut notes));
-    if vectors > limit {
+    if vectors > limit && problems.is_empty() {
         problems.push(Problem::Memory { what: "the model's biases and norms", needed: vectors, limit });
     }
     Problems::none_of(problems)?;

@@ -154,7 +154,8 @@ fn a_trained_model_writes_what_it_wrote_elsewhere() {
     let reference = json(here("tests/data/austen/reference.json"));
     for options in many() {
         let mut runner = runner(&model, options);
-        for case in reference["cases"].as_array().unwrap() {
+        let most = if cfg!(debug_assertions) { 1 } else { usize::MAX };
+        for case in reference["cases"].as_array().unwrap().iter().take(most) {
             let tokens = ids(&case["ids"]);
             let (most, _) = difference(&last_logits(&mut runner, &tokens), &floats(&case["last_logits"]));
             assert!(most < EXACT * 2.0, "{most}");

@@ -5,6 +5,7 @@
 mod common;
 
 mod golden;
+mod hostile;
 mod sessions;
 
 use std::path::{Path, PathBuf};

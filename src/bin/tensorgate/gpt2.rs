@@ -6,6 +6,7 @@ pub(crate) mod generate;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use clap::ValueEnum;
 use tensorgate::gpt2::{CacheType, Gpt2, LoadOptions, Quantize, RunOptions, Runner};
@@ -113,10 +114,14 @@ pub(crate) struct Loaded {
 /// Loads the model at `path`, or the one that the program carries.
 pub(crate) fn load(path: Option<&Path>, running: &Running) -> io::Result<Loaded> {
     let Some(path) = path else { return own(running) };
-    let options = running.load_options();
-    let model = Gpt2::open_with(path, &options).map_err(|error| named(path, &error))?;
-    let name = text::path(path);
-    Ok(Loaded { model, tokenizer: vocabulary(path)?, name })
+    let files = Model::open(path).map_err(io::Error::other)?;
+    // Both take a moment, and neither needs the other.
+    let (model, tokenizer) = thread::scope(|scope| {
+        let vocabulary = scope.spawn(|| vocabulary(path, &files));
+        let model = Gpt2::of_files(&files, &running.load_options()).map_err(|error| named(path, &error));
+        (model, vocabulary.join().unwrap_or(Ok(None)))
+    });
+    Ok(Loaded { model: model?, tokenizer: tokenizer?, name: text::path(path) })
 }
 
 fn named(path: &Path, error: &dyn std::fmt::Display) -> io::Error {
@@ -132,8 +137,7 @@ fn own(running: &Running) -> io::Result<Loaded> {
 }
 
 /// The vocabulary of a model: in its GGUF file, or beside its safetensors files.
-fn vocabulary(path: &Path) -> io::Result<Option<Tokenizer>> {
-    let model = Model::open(path).map_err(io::Error::other)?;
+fn vocabulary(path: &Path, model: &Model) -> io::Result<Option<Tokenizer>> {
     let Some(file) = model.files().first() else { return Ok(None) };
     if model.format() == Format::Gguf {
         let Some(header) = file.gguf() else { return Ok(None) };

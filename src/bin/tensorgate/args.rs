@@ -29,7 +29,7 @@ Examples:
   tensorgate inspect model.safetensors
   tensorgate inspect model.safetensors --json
   tensorgate hash model.safetensors
-  tensorgate diff model.safetensors models
+  tensorgate diff model.safetensors models/a.safetensors
 
 Exit codes:
   0  every file was accepted; with hash --verify, diff: nothing differs

@@ -3,8 +3,8 @@
 
 use tensorgate::gguf::{Endian, GgmlType};
 use tensorgate::quant::{
-    NonFinite, QuantError, Rows, What, check_row, decode, decode_block, decode_from, encode, encode_with, faults,
-    is_decodable, is_encodable, swap_order,
+    Fault, NonFinite, QuantError, Rows, What, check_row, decode, decode_block, decode_from, encode, encode_with,
+    faults, is_decodable, is_encodable, swap_order,
 };
 
 use crate::naive_quant;
@@ -102,8 +102,8 @@ fn checked(kind: GgmlType, bytes: &[u8], turned: &[u8], out: &[f32]) {
     let (elements, size) = sizes(kind);
     let found: Vec<_> = faults(kind, Endian::Little, bytes).expect("whole blocks").collect();
     assert!(faults(kind, Endian::Big, turned).expect("whole blocks").eq(found.iter().copied()));
-    assert_eq!(check_row(kind, bytes).err(), found.first().map(|fault| QuantError::Fault(*fault)));
-    assert!(found.is_sorted_by_key(|fault| fault.at()) && found.len() <= 2 * bytes.len() / size);
+    assert_eq!(check_row(kind, bytes).err(), found.first().copied().map(QuantError::Fault));
+    assert!(found.is_sorted_by_key(Fault::at) && found.len() <= 2 * bytes.len() / size);
     for (block, values) in (0..).zip(out.chunks(elements)) {
         let faults = || found.iter().filter(|fault| fault.block() == block);
         let start = block * size as u64;

@@ -81,9 +81,6 @@ mod q8;
 mod unpack;
 mod weight;
 
-#[cfg(test)]
-mod tests;
-
 use core::fmt;
 
 pub use act::Act;
@@ -91,8 +88,8 @@ pub use level::{Level, VARIABLE};
 pub use mat::MatMut;
 pub use matrix::{MANY, Matrix, Scratch, Then};
 pub use ops::{
-    Gelu, add, add_scaled, argmax, bf16_to_f32, dot, f16_to_f32, f32_to_bf16, f32_to_f16, gelu, layer_norm, relu,
-    softmax,
+    Gelu, add, add_scaled, argmax, bf16_to_f32, dot, f16_to_f32, f32_to_bf16, f32_to_f16, gelu, layer_norm, max,
+    relu, softmax,
 };
 pub use weight::{Form, WeightType};
 

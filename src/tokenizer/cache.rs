@@ -10,12 +10,12 @@ use crate::num;
 
 /// Sets of short pieces: 4 MiB.
 const SETS: usize = 1 << 16;
-/// Places for longer ones: 2 MiB.
-const LONGS: usize = 1 << 15;
+/// Places for longer ones: 6 MiB.
+const LONGS: usize = 1 << 16;
 
 /// The most tokens of a short piece, and of a longer one.
 pub(super) const SHORT_IDS: usize = 8;
-pub(super) const LONG_IDS: usize = 16;
+pub(super) const LONG_IDS: usize = 32;
 
 /// Ids of 16 bits, or in a larger vocabulary of two halves, low one first; the last place says how many there are.
 type Ids<const N: usize> = [u16; N];
@@ -34,17 +34,38 @@ struct Set([Short; 2]);
 
 /// A piece of at most 31 bytes.
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(align(64))]
+#[repr(align(32))]
 struct Long {
     key: LongKey,
     ids: Ids<LONG_IDS>,
 }
 
-/// Both tables. Without memory for them, or where they are not wanted, nothing is found.
+/// A piece of at most 64 bytes: rulings, indentation, long words.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Run {
+    bytes: [u8; RUN_LEN],
+    ids: Ids<LONG_IDS>,
+    len: u8,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self { bytes: [0; RUN_LEN], ids: [0; LONG_IDS], len: 0 }
+    }
+}
+
+/// The longest piece that is kept.
+pub(super) const RUN_LEN: usize = 64;
+/// Places for such: 1.5 MiB.
+const RUNS: usize = 1 << 13;
+
+/// All tables. Without memory for them, or where they are not wanted, nothing is found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
     sets: Vec<Set>,
     longs: Vec<Long>,
+    runs: Vec<Run>,
     /// Whether ids take two places.
     wide: bool,
 }
@@ -96,7 +117,14 @@ fn place(hash: u64, places: usize) -> usize {
 impl Cache {
     /// Empty tables of the usual size, for a vocabulary of `tokens`.
     pub(super) fn new(tokens: usize) -> Self {
-        Self { sets: places(SETS), longs: places(LONGS), wide: tokens > 1 << 16 }
+        Self { sets: places(SETS), longs: places(LONGS), runs: places(RUNS), wide: tokens > 1 << 16 }
+    }
+
+    /// Fetches the place of a short piece.
+    #[inline]
+    pub(super) fn touch(&self, hash: u64) -> u64 {
+        let Some(Set([Short { key: [word, _], .. }, _])) = self.sets.get(place(hash, SETS)) else { return 0 };
+        *word
     }
 
     /// The tokens of a short piece in the first places, and how many they are; 0 where it is not known.
@@ -137,6 +165,29 @@ impl Cache {
     pub(super) fn put_long(&mut self, key: LongKey, hash: u64, ids: &[u32]) {
         if let (Some(long), Some(ids)) = (self.longs.get_mut(place(hash, LONGS)), pack(ids, self.wide)) {
             *long = Long { key, ids };
+        }
+    }
+}
+
+impl Cache {
+    /// Appends the tokens of a piece of up to [`RUN_LEN`] bytes; false where it is not known.
+    pub(super) fn run(&self, piece: &[u8], hash: u64, out: &mut Vec<u32>) -> bool {
+        let Some(run) = self.runs.get(place(hash, RUNS)) else { return false };
+        if usize::from(run.len) != piece.len() || run.bytes.get(..piece.len()) != Some(piece) {
+            return false;
+        }
+        let (ids, count) = unpack(&run.ids, self.wide);
+        out.extend_from_slice(ids.get(..count).unwrap_or_default());
+        true
+    }
+
+    /// Keeps a piece of up to [`RUN_LEN`] bytes, if it has few enough tokens.
+    pub(super) fn put_run(&mut self, piece: &[u8], hash: u64, ids: &[u32]) {
+        let (Some(run), Some(ids)) = (self.runs.get_mut(place(hash, RUNS)), pack(ids, self.wide)) else { return };
+        if let Some(bytes) = run.bytes.get_mut(..piece.len()) {
+            bytes.copy_from_slice(piece);
+            run.ids = ids;
+            run.len = u8::try_from(piece.len()).unwrap_or(0);
         }
     }
 }
@@ -212,7 +263,7 @@ mod tests {
             let piece = |n: u32| std::format!("piece {n}").into_bytes();
             let most = u32::try_from(tokens - 1).unwrap();
             let ids = |n: u32| (0..n % 18).map(|i| (n * 7777 + i) & most).collect::<Vec<u32>>();
-            let (short_most, long_most) = if tokens > 1 << 16 { (3, 7) } else { (7, 15) };
+            let (short_most, long_most) = if tokens > 1 << 16 { (3, 15) } else { (7, 31) };
             for n in 0..100_000_u32 {
                 let keys = |n| (key(&piece(n)), long_key(&piece(n)));
                 let hash = |n| (seed.short(keys(n).0), seed.long(keys(n).1));

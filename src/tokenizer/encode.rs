@@ -3,8 +3,8 @@
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 
-use super::cache::{BLOCK, Cache, LONG_IDS, key_at, long_key_at};
-use super::hash::{KEY_LEN, LONG_KEY_LEN, key, long_key};
+use super::cache::{BLOCK, Cache, LONG_IDS, RUN_LEN, key_at, long_key_at};
+use super::hash::{KEY_LEN, Key, LONG_KEY_LEN, key, long_key};
 use super::merge::Scratch;
 use super::model::Model;
 use super::split::piece_len;
@@ -22,6 +22,15 @@ pub(super) struct Engine {
 struct Pending {
     ids: [u32; window::WINDOW + LONG_IDS],
     count: usize,
+}
+
+/// A piece of a window, and what it is looked up by where it is short.
+#[derive(Clone, Copy, Default)]
+struct Asked {
+    from: usize,
+    len: usize,
+    key: Key,
+    hash: u64,
 }
 
 impl Pending {
@@ -71,37 +80,44 @@ impl Engine {
     }
 
     /// Appends the tokens of all pieces but the last that begin in a window; the answer is where that one begins.
+    ///
+    /// First every piece's place in the cache is asked for, and only then is the first looked at, so that the machine
+    /// waits for all of them together.
     #[inline]
     fn window(&mut self, model: &Model, block: &[u8; BLOCK], out: &mut Vec<u32>) -> Result<usize, TryReserveError> {
         let Some(bytes) = block.first_chunk() else { return Ok(0) };
         let seed = model.vocab.seed();
         let mut starts = window::starts(bytes) & !1;
-        let mut from = 0;
+        let mut end = 0;
         let mut pending = Pending { ids: [0; window::WINDOW + LONG_IDS], count: 0 };
         while starts != 0 {
-            let to = num::widen32(starts.trailing_zeros());
+            let from = end;
+            end = num::widen32(starts.trailing_zeros());
             starts &= starts.wrapping_sub(1);
-            let len = to.wrapping_sub(from);
-            let mut known = false;
-            if len <= KEY_LEN
-                && let Some(key) = key_at(block, from, len)
-            {
-                let (ids, count) = self.cache.short(key, seed.short(key));
+            let len = end.wrapping_sub(from);
+            let key = key_at(block, from, len.min(KEY_LEN)).unwrap_or_default();
+            let hash = seed.short(key);
+            let mut known = 0;
+            if len <= KEY_LEN {
+                let (ids, count) = self.cache.short(key, hash);
                 pending.push(ids, count);
-                known = count > 0;
-            } else if let Some(key) = long_key_at(block, from, len) {
+                known = count;
+            }
+            // Short pieces of many tokens are here too.
+            if known == 0
+                && let Some(key) = long_key_at(block, from, len)
+            {
                 let (ids, count) = self.cache.long(key, seed.long(key));
                 pending.push(ids, count);
-                known = count > 0;
+                known = count;
             }
-            if !known {
+            if known == 0 {
                 pending.flush(out)?;
-                self.piece(model, block.get(from..to).unwrap_or_default(), out)?;
+                self.piece(model, block.get(from..from.wrapping_add(len)).unwrap_or_default(), out)?;
             }
-            from = to;
         }
         pending.flush(out)?;
-        Ok(from)
+        Ok(end)
     }
 
     /// Appends the tokens of a piece.
@@ -112,20 +128,27 @@ impl Engine {
         if piece.len() <= LONG_KEY_LEN {
             return self.kept(model, piece, out);
         }
-        if piece.len() <= model.longest()
-            && let Some(id) = model.whole(piece, model.vocab.seed().piece(piece))
-        {
-            out.push(id);
+        if piece.len() > RUN_LEN && piece.len() > model.longest() {
+            return self.parts(model, piece, out);
+        }
+        let hash = model.vocab.seed().piece(piece);
+        if self.cache.run(piece, hash, out) {
             return Ok(());
         }
-        self.parts(model, piece, out)
+        let before = out.len();
+        match model.whole(piece, hash) {
+            Some(id) => out.push(id),
+            None => self.parts(model, piece, out)?,
+        }
+        self.cache.put_run(piece, hash, out.get(before..).unwrap_or_default());
+        Ok(())
     }
 
     /// A piece, or a part of one, that is short enough to be kept.
     fn kept(&mut self, model: &Model, piece: &[u8], out: &mut Vec<u32>) -> Result<(), TryReserveError> {
         let seed = model.vocab.seed();
-        let (short, long) = (key(piece), long_key(piece));
-        let (short_hash, long_hash) = (seed.short(short), seed.long(long));
+        let short = key(piece);
+        let short_hash = seed.short(short);
         if piece.len() <= KEY_LEN {
             let (ids, count) = self.cache.short(short, short_hash);
             if count > 0 {
@@ -133,6 +156,8 @@ impl Engine {
                 return Ok(());
             }
         }
+        let long = long_key(piece);
+        let long_hash = seed.long(long);
         let (ids, count) = self.cache.long(long, long_hash);
         if count > 0 {
             out.extend_from_slice(ids.get(..count).unwrap_or_default());

@@ -41,8 +41,9 @@ pub(super) type Key = [u64; 2];
 #[inline]
 pub(super) fn key(piece: &[u8]) -> Key {
     let mut buffer = [0_u8; 16];
-    for (to, from) in buffer.iter_mut().zip(piece.iter().take(KEY_LEN)) {
-        *to = *from;
+    let part = piece.get(..KEY_LEN).unwrap_or(piece);
+    if let Some(place) = buffer.get_mut(..part.len()) {
+        place.copy_from_slice(part);
     }
     if let Some(last) = buffer.last_mut() {
         *last = u8::try_from(piece.len()).unwrap_or(u8::MAX);
@@ -59,8 +60,9 @@ pub(super) type LongKey = [u64; 4];
 /// The long key of a piece.
 pub(super) fn long_key(piece: &[u8]) -> LongKey {
     let mut buffer = [[0_u8; 16]; 2];
-    for (to, from) in buffer.as_flattened_mut().iter_mut().zip(piece.iter().take(LONG_KEY_LEN)) {
-        *to = *from;
+    let part = piece.get(..LONG_KEY_LEN).unwrap_or(piece);
+    if let Some(place) = buffer.as_flattened_mut().get_mut(..part.len()) {
+        place.copy_from_slice(part);
     }
     if let Some(last) = buffer.as_flattened_mut().last_mut() {
         *last = u8::try_from(piece.len()).unwrap_or(u8::MAX);

@@ -4,37 +4,60 @@ use super::WeightType;
 use super::dispatch::dispatch;
 use super::lanes::{BrainSource, HalfSource, Lanes, SingleSource, Source};
 
-/// The dot products of `R` rows with `x`, in `A` sums each. What remains after whole steps is padded with zeros.
+/// The dot product of a row with `x`, in four sums. What remains after whole steps is padded with zeros.
 #[inline(always)]
-fn dot_rows<L: Lanes, S: Source, const R: usize, const A: usize>(l: L, rows: [&[u8]; R], x: &[f32]) -> [f32; R] {
-    let step = A * L::N;
-    let mut sums = [[l.zero(); A]; R];
-    let mut parts = rows.map(|row| row.chunks_exact(step * S::BYTES));
+fn dot_row<L: Lanes, S: Source>(l: L, row: &[u8], x: &[f32]) -> f32 {
+    let (mut a, mut b, mut c, mut d) = (l.zero(), l.zero(), l.zero(), l.zero());
+    let (width, bytes) = (L::N, L::N * S::BYTES);
+    let (mut parts, mut inputs) = (row.chunks_exact(4 * bytes), x.chunks_exact(4 * width));
+    for (part, input) in parts.by_ref().zip(inputs.by_ref()) {
+        // Written out, so that the sums stay in registers.
+        a = l.fma(S::load(l, &part[..bytes]), l.load(&input[..width]), a);
+        b = l.fma(S::load(l, &part[bytes..2 * bytes]), l.load(&input[width..2 * width]), b);
+        c = l.fma(S::load(l, &part[2 * bytes..3 * bytes]), l.load(&input[2 * width..3 * width]), c);
+        d = l.fma(S::load(l, &part[3 * bytes..]), l.load(&input[3 * width..]), d);
+    }
+    for (part, input) in rest_of::<S>(row, x, 4 * width).chunks(bytes).zip(inputs.remainder().chunks(width)) {
+        a = l.fma(S::load(l, part), l.load(input), a);
+    }
+    l.sum(l.add(l.add(a, b), l.add(c, d)))
+}
+
+/// What of a row faces the inputs after the last whole step: a row may be followed by others.
+#[inline(always)]
+fn rest_of<'a, S: Source>(row: &'a [u8], x: &[f32], step: usize) -> &'a [u8] {
+    let done = x.len() / step * step;
+    row.get(done * S::BYTES..x.len() * S::BYTES).unwrap_or_default()
+}
+
+/// The dot products of four rows with `x`, in two sums each.
+#[inline(always)]
+fn dot_four<L: Lanes, S: Source>(l: L, rows: [&[u8]; 4], x: &[f32]) -> [f32; 4] {
+    let (width, bytes) = (L::N, L::N * S::BYTES);
+    let (step, zero) = (2 * width, l.zero());
+    let [mut a, mut b, mut c, mut d] = [zero; 4];
+    let [mut e, mut f, mut g, mut h] = [zero; 4];
+    let [first, second, third, fourth] = rows.map(|row| row.chunks_exact(2 * bytes));
     let mut inputs = x.chunks_exact(step);
-    for input in inputs.by_ref() {
-        let mut values = [l.zero(); A];
-        for (value, input) in values.iter_mut().zip(input.chunks_exact(L::N)) {
-            *value = l.load(input);
-        }
-        for (sums, part) in sums.iter_mut().zip(parts.iter_mut()) {
-            let Some(part) = part.next() else { continue };
-            for ((sum, value), part) in sums.iter_mut().zip(values).zip(part.chunks_exact(L::N * S::BYTES)) {
-                *sum = l.fma(S::load(l, part), value, *sum);
-            }
+    for ((((first, second), third), fourth), input) in first.zip(second).zip(third).zip(fourth).zip(inputs.by_ref())
+    {
+        let (low, high) = (l.load(&input[..width]), l.load(&input[width..]));
+        a = l.fma(S::load(l, &first[..bytes]), low, a);
+        e = l.fma(S::load(l, &first[bytes..]), high, e);
+        b = l.fma(S::load(l, &second[..bytes]), low, b);
+        f = l.fma(S::load(l, &second[bytes..]), high, f);
+        c = l.fma(S::load(l, &third[..bytes]), low, c);
+        g = l.fma(S::load(l, &third[bytes..]), high, g);
+        d = l.fma(S::load(l, &fourth[..bytes]), low, d);
+        h = l.fma(S::load(l, &fourth[bytes..]), high, h);
+    }
+    let mut sums = [l.add(a, e), l.add(b, f), l.add(c, g), l.add(d, h)];
+    for (sum, row) in sums.iter_mut().zip(rows) {
+        for (part, input) in rest_of::<S>(row, x, step).chunks(bytes).zip(inputs.remainder().chunks(width)) {
+            *sum = l.fma(S::load(l, part), l.load(input), *sum);
         }
     }
-    let rest = inputs.remainder();
-    let done = x.len() - rest.len();
-    for (at, input) in rest.chunks(L::N).enumerate() {
-        let input = l.load(input);
-        for (sum, row) in sums.iter_mut().zip(rows) {
-            let part = row.get((done + at * L::N) * S::BYTES..).unwrap_or_default();
-            // Only what faces an input: a row may be followed by others.
-            let part = part.get(..(rest.len() - at * L::N) * S::BYTES).unwrap_or(part);
-            sum[0] = l.fma(S::load(l, part), input, sum[0]);
-        }
-    }
-    sums.map(|sums| l.sum(sums.into_iter().fold(l.zero(), |all, sum| l.add(all, sum))))
+    sums.map(|sum| l.sum(sum))
 }
 
 /// `out[i] = rows[i] · x`: four rows at once of F32, which keeps the memory busier; one of the others, which four streams
@@ -48,7 +71,7 @@ fn rows<L: Lanes, S: Source>(l: L, bytes: &[u8], x: &[f32], out: &mut [f32]) {
     }
     if S::BYTES < 4 {
         for (out, one) in out.iter_mut().zip(bytes.chunks_exact(row)) {
-            [*out] = dot_rows::<L, S, 1, 4>(l, [one], x);
+            *out = dot_row::<L, S>(l, one, x);
         }
         return;
     }
@@ -57,10 +80,10 @@ fn rows<L: Lanes, S: Source>(l: L, bytes: &[u8], x: &[f32], out: &mut [f32]) {
     for (out, four) in outs.iter_mut().zip(fours.by_ref()) {
         let (a, b) = four.split_at(2 * row);
         let ((a, b), (c, d)) = (a.split_at(row), b.split_at(row));
-        *out = dot_rows::<L, S, 4, 2>(l, [a, b, c, d], x);
+        *out = dot_four::<L, S>(l, [a, b, c, d], x);
     }
     for (out, one) in last.iter_mut().zip(fours.remainder().chunks_exact(row)) {
-        [*out] = dot_rows::<L, S, 1, 4>(l, [one], x);
+        *out = dot_row::<L, S>(l, one, x);
     }
 }
 

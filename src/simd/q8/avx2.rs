@@ -9,7 +9,7 @@ use core::arch::x86_64::*;
 use super::super::WeightType;
 use super::super::act::Row;
 use super::super::unpack::six_bits;
-use super::{Eight, at, eights};
+use super::{Eights, at};
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
@@ -46,7 +46,7 @@ fn store(v: __m256) -> [f32; 8] {
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn halves<const A: usize, const B: usize>(blocks: &[[u8; B]; 8]) -> __m256 {
-    let [a, b, c, d, e, f, g, h] = blocks.each_ref().map(|block| i16::from_le_bytes(*at::<A, 2, B>(block)));
+    let [a, b, c, d, e, f, g, h] = blocks.each_ref().map(|block| i16::from_le_bytes(*at::<A, 2, B, u8>(block)));
     _mm256_cvtph_ps(_mm_set_epi16(h, g, f, e, d, c, b, a))
 }
 
@@ -75,9 +75,10 @@ fn small<const B: usize, const MIN: bool, const LESS: u8>(
     act: Row<'_>,
     one: impl Fn(&[u8; B], __m256i) -> __m256,
 ) -> f32 {
-    let mut sums = [_mm256_setzero_ps(); 2];
+    let (mut even, mut odd) = (_mm256_setzero_ps(), _mm256_setzero_ps());
     let mut rest = _mm256_setzero_ps();
-    eights::<B>(row, act, |eight: Eight<'_, B>| {
+    let mut all = Eights::<B>::new(row, act);
+    while let Some(eight) = all.next() {
         let d = halves::<0, B>(eight.blocks);
         let sum = floats(eight.sum);
         if MIN {
@@ -88,13 +89,14 @@ fn small<const B: usize, const MIN: bool, const LESS: u8>(
             rest = _mm256_fmadd_ps(less, sum, rest);
         }
         let scales = store(_mm256_mul_ps(d, floats(eight.scale)));
-        let (quants, _) = eight.q.as_chunks::<32>();
-        for (i, ((block, q), scale)) in eight.blocks.iter().zip(quants).zip(scales).enumerate() {
-            let sum = &mut sums[i % 2];
-            *sum = _mm256_fmadd_ps(one(block, load(q)), _mm256_set1_ps(scale), *sum);
+        let pairs = eight.blocks.as_chunks::<2>().0.iter().zip(eight.q.as_chunks::<64>().0);
+        for (([a, b], q), [s, t]) in pairs.zip(scales.as_chunks::<2>().0) {
+            let (q, r) = (at::<0, 32, 64, i8>(q), at::<32, 32, 64, i8>(q));
+            even = _mm256_fmadd_ps(one(a, load(q)), _mm256_set1_ps(*s), even);
+            odd = _mm256_fmadd_ps(one(b, load(r)), _mm256_set1_ps(*t), odd);
         }
-    });
-    total(_mm256_add_ps(_mm256_add_ps(sums[0], sums[1]), rest))
+    }
+    total(_mm256_add_ps(_mm256_add_ps(even, odd), rest))
 }
 
 /// Low nibbles, then high ones.
@@ -121,25 +123,25 @@ fn sixteens(bits: &[u8; 4]) -> __m256i {
 #[target_feature(enable = "avx2,fma,f16c")]
 fn q8_0(row: &[u8], act: Row<'_>) -> f32 {
     small::<34, false, 0>(row, act, |block, q| {
-        let weights = load(at::<2, 32, 34>(block));
+        let weights = load(at::<2, 32, 34, u8>(block));
         products(_mm256_abs_epi8(weights), _mm256_sign_epi8(q, weights))
     })
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
 fn q4_0(row: &[u8], act: Row<'_>) -> f32 {
-    small::<18, false, 8>(row, act, |block, q| products(nibbles(at::<2, 16, 18>(block)), q))
+    small::<18, false, 8>(row, act, |block, q| products(nibbles(at::<2, 16, 18, u8>(block)), q))
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
 fn q4_1(row: &[u8], act: Row<'_>) -> f32 {
-    small::<20, true, 0>(row, act, |block, q| products(nibbles(at::<4, 16, 20>(block)), q))
+    small::<20, true, 0>(row, act, |block, q| products(nibbles(at::<4, 16, 20, u8>(block)), q))
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
 fn q5_0(row: &[u8], act: Row<'_>) -> f32 {
     small::<22, false, 16>(row, act, |block, q| {
-        let weights = _mm256_or_si256(nibbles(at::<6, 16, 22>(block)), sixteens(at::<2, 4, 22>(block)));
+        let weights = _mm256_or_si256(nibbles(at::<6, 16, 22, u8>(block)), sixteens(at::<2, 4, 22, u8>(block)));
         products(weights, q)
     })
 }
@@ -147,7 +149,7 @@ fn q5_0(row: &[u8], act: Row<'_>) -> f32 {
 #[target_feature(enable = "avx2,fma,f16c")]
 fn q5_1(row: &[u8], act: Row<'_>) -> f32 {
     small::<24, true, 0>(row, act, |block, q| {
-        let weights = _mm256_or_si256(nibbles(at::<8, 16, 24>(block)), sixteens(at::<4, 4, 24>(block)));
+        let weights = _mm256_or_si256(nibbles(at::<8, 16, 24, u8>(block)), sixteens(at::<4, 4, 24, u8>(block)));
         products(weights, q)
     })
 }
@@ -176,10 +178,10 @@ fn scales_and_minima<const B: usize>(
     sum: &[f32; 8],
     rest: &mut __m256,
 ) -> [f32; 8] {
-    let (scales, minima) = six_bits(at::<4, 12, B>(block));
-    let minima = _mm256_mul_ps(bytes(minima), one_half(at::<2, 2, B>(block)));
+    let (scales, minima) = six_bits(at::<4, 12, B, u8>(block));
+    let minima = _mm256_mul_ps(bytes(minima), one_half(at::<2, 2, B, u8>(block)));
     *rest = _mm256_fnmadd_ps(minima, floats(sum), *rest);
-    let scales = _mm256_mul_ps(bytes(scales), one_half(at::<0, 2, B>(block)));
+    let scales = _mm256_mul_ps(bytes(scales), one_half(at::<0, 2, B, u8>(block)));
     store(_mm256_mul_ps(scales, floats(scale)))
 }
 
@@ -192,7 +194,7 @@ fn q4_k(row: &[u8], act: Row<'_>) -> f32 {
         act.q.as_chunks::<256>().0.iter().zip(act.scale.as_chunks::<8>().0).zip(act.sum32.as_chunks::<8>().0);
     for (block, ((q, scale), sum)) in blocks.iter().zip(acts) {
         let scales = scales_and_minima(block, scale, sum, &mut rest);
-        let (groups, _) = at::<16, 128, 144>(block).as_chunks::<32>();
+        let (groups, _) = at::<16, 128, 144, u8>(block).as_chunks::<32>();
         let (quants, _) = q.as_chunks::<32>();
         let parts = groups.iter().zip(quants.as_chunks::<2>().0).zip(scales.as_chunks::<2>().0);
         for ((group, [q, r]), [s, t]) in parts {
@@ -216,8 +218,8 @@ fn q5_k(row: &[u8], act: Row<'_>) -> f32 {
     for (block, ((q, scale), sum)) in blocks.iter().zip(acts) {
         let scales = scales_and_minima(block, scale, sum, &mut rest);
         // The fifth bits of the low nibbles at bit 0, those of the high ones at bit 1.
-        let mut bits = load(at::<16, 32, 176>(block));
-        let (groups, _) = at::<48, 128, 176>(block).as_chunks::<32>();
+        let mut bits = load(at::<16, 32, 176, u8>(block));
+        let (groups, _) = at::<48, 128, 176, u8>(block).as_chunks::<32>();
         let (quants, _) = q.as_chunks::<32>();
         let parts = groups.iter().zip(quants.as_chunks::<2>().0).zip(scales.as_chunks::<2>().0);
         for ((group, [q, r]), [s, t]) in parts {
@@ -251,8 +253,8 @@ fn q6_k(row: &[u8], act: Row<'_>) -> f32 {
     let acts =
         act.q.as_chunks::<256>().0.iter().zip(act.scale.as_chunks::<8>().0).zip(act.sum16.as_chunks::<16>().0);
     for (block, ((q, scale), sum)) in blocks.iter().zip(acts) {
-        let d = one_half(at::<208, 2, 210>(block));
-        let own = load16(at::<192, 16, 210>(block));
+        let d = one_half(at::<208, 2, 210, u8>(block));
+        let own = load16(at::<192, 16, 210, u8>(block));
         let first = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(own)), d);
         let second = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128::<8>(own)));
         let second = _mm256_mul_ps(second, d);
@@ -266,10 +268,10 @@ fn q6_k(row: &[u8], act: Row<'_>) -> f32 {
         let scales =
             [store(_mm256_mul_ps(first, pairs(0, 1, 2, 3))), store(_mm256_mul_ps(second, pairs(4, 5, 6, 7)))];
         let (quants, _) = q.as_chunks::<128>();
-        let (nibbles, _) = at::<0, 128, 210>(block).as_chunks::<64>();
-        let (bits, _) = at::<128, 64, 210>(block).as_chunks::<32>();
+        let (nibbles, _) = at::<0, 128, 210, u8>(block).as_chunks::<64>();
+        let (bits, _) = at::<128, 64, 210, u8>(block).as_chunks::<32>();
         for (((nibbles, bits), q), scales) in nibbles.iter().zip(bits).zip(quants).zip(scales) {
-            let (a, b) = (load(at::<0, 32, 64>(nibbles)), load(at::<32, 32, 64>(nibbles)));
+            let (a, b) = (load(at::<0, 32, 64, u8>(nibbles)), load(at::<32, 32, 64, u8>(nibbles)));
             let bits = load(bits);
             let with = |four: __m256i, bits: __m256i| {
                 _mm256_or_si256(_mm256_and_si256(four, low), _mm256_and_si256(bits, two))

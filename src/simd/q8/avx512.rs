@@ -9,7 +9,7 @@ use core::arch::x86_64::*;
 use super::super::WeightType;
 use super::super::act::Row;
 use super::super::unpack::six_bits;
-use super::{at, eights};
+use super::{Eights, at};
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline]
@@ -51,7 +51,7 @@ fn floats16(from: &[f32; 16]) -> __m512 {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline]
 fn halves<const A: usize, const B: usize>(blocks: &[[u8; B]; 8]) -> __m256 {
-    let [a, b, c, d, e, f, g, h] = blocks.each_ref().map(|block| i16::from_le_bytes(*at::<A, 2, B>(block)));
+    let [a, b, c, d, e, f, g, h] = blocks.each_ref().map(|block| i16::from_le_bytes(*at::<A, 2, B, u8>(block)));
     _mm256_cvtph_ps(_mm_set_epi16(h, g, f, e, d, c, b, a))
 }
 
@@ -78,6 +78,24 @@ fn step(sum: __m512, weights: __m512i, q: &[i8; 64], scales: __m512, pick: __m51
     _mm512_fmadd_ps(_mm512_cvtepi32_ps(products), _mm512_permutexvar_ps(pick, scales), sum)
 }
 
+/// [`step`] four times, written out so that the sums stay in registers.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn four_steps(
+    [a, b, c, d]: [__m512; 4],
+    weights: [__m512i; 4],
+    q: &[i8; 256],
+    scales: __m512,
+    pick: [__m512i; 4],
+) -> [__m512; 4] {
+    [
+        step(a, weights[0], at::<0, 64, 256, i8>(q), scales, pick[0]),
+        step(b, weights[1], at::<64, 64, 256, i8>(q), scales, pick[1]),
+        step(c, weights[2], at::<128, 64, 256, i8>(q), scales, pick[2]),
+        step(d, weights[3], at::<192, 64, 256, i8>(q), scales, pick[3]),
+    ]
+}
+
 /// A row of blocks of 32: `pair` gives the 64 unsigned weights of two. `HIGH` says that the second half of each block
 /// comes sixteen times too large, `MIN` that a minimum stands at byte 2, `LESS` what is too much in each weight.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
@@ -91,7 +109,8 @@ fn small<const B: usize, const HIGH: bool, const MIN: bool, const LESS: u8>(
     let pick: [__m512i; 4] = [0, 2, 4, 6].map(|j| quarters(j, j + up, j + 1, j + 1 + up));
     let mut sums = [_mm512_setzero_ps(); 4];
     let mut rest = _mm256_setzero_ps();
-    eights::<B>(row, act, |eight| {
+    let mut all = Eights::<B>::new(row, act);
+    while let Some(eight) = all.next() {
         let d = halves::<0, B>(eight.blocks);
         let total = floats(eight.sum);
         if MIN {
@@ -103,12 +122,10 @@ fn small<const B: usize, const HIGH: bool, const MIN: bool, const LESS: u8>(
         }
         let scales = _mm256_mul_ps(d, floats(eight.scale));
         let scales = if HIGH { with_sixteenths(scales) } else { _mm512_castps256_ps512(scales) };
-        let (pairs, _) = eight.blocks.as_chunks::<2>();
-        let (quants, _) = eight.q.as_chunks::<64>();
-        for (((sum, [a, b]), q), pick) in sums.iter_mut().zip(pairs).zip(quants).zip(pick) {
-            *sum = step(*sum, pair(a, b), q, scales, pick);
-        }
-    });
+        let [a, b, c, e, f, g, h, i] = eight.blocks;
+        let weights = [pair(a, b), pair(c, e), pair(f, g), pair(h, i)];
+        sums = four_steps(sums, weights, eight.q, scales, pick);
+    }
     finish(sums, rest)
 }
 
@@ -148,33 +165,33 @@ fn fives(a: &[u8; 16], b: &[u8; 16], bits_a: &[u8; 4], bits_b: &[u8; 4]) -> __m5
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 fn q8_0(row: &[u8], act: Row<'_>) -> f32 {
     small::<34, false, false, 128>(row, act, |a, b| {
-        let low = _mm512_castsi256_si512(load32(at::<2, 32, 34>(a)));
-        let both = _mm512_inserti64x4::<1>(low, load32(at::<2, 32, 34>(b)));
+        let low = _mm512_castsi256_si512(load32(at::<2, 32, 34, u8>(a)));
+        let both = _mm512_inserti64x4::<1>(low, load32(at::<2, 32, 34, u8>(b)));
         _mm512_xor_si512(both, _mm512_set1_epi8(-128))
     })
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 fn q4_0(row: &[u8], act: Row<'_>) -> f32 {
-    small::<18, true, false, 8>(row, act, |a, b| nibbles(at::<2, 16, 18>(a), at::<2, 16, 18>(b)))
+    small::<18, true, false, 8>(row, act, |a, b| nibbles(at::<2, 16, 18, u8>(a), at::<2, 16, 18, u8>(b)))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 fn q4_1(row: &[u8], act: Row<'_>) -> f32 {
-    small::<20, true, true, 0>(row, act, |a, b| nibbles(at::<4, 16, 20>(a), at::<4, 16, 20>(b)))
+    small::<20, true, true, 0>(row, act, |a, b| nibbles(at::<4, 16, 20, u8>(a), at::<4, 16, 20, u8>(b)))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 fn q5_0(row: &[u8], act: Row<'_>) -> f32 {
     small::<22, false, false, 16>(row, act, |a, b| {
-        fives(at::<6, 16, 22>(a), at::<6, 16, 22>(b), at::<2, 4, 22>(a), at::<2, 4, 22>(b))
+        fives(at::<6, 16, 22, u8>(a), at::<6, 16, 22, u8>(b), at::<2, 4, 22, u8>(a), at::<2, 4, 22, u8>(b))
     })
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 fn q5_1(row: &[u8], act: Row<'_>) -> f32 {
     small::<24, false, true, 0>(row, act, |a, b| {
-        fives(at::<8, 16, 24>(a), at::<8, 16, 24>(b), at::<4, 4, 24>(a), at::<4, 4, 24>(b))
+        fives(at::<8, 16, 24, u8>(a), at::<8, 16, 24, u8>(b), at::<4, 4, 24, u8>(a), at::<4, 4, 24, u8>(b))
     })
 }
 
@@ -202,10 +219,10 @@ fn scales_and_minima<const B: usize>(
     sum: &[f32; 8],
     rest: &mut __m256,
 ) -> __m256 {
-    let (scales, minima) = six_bits(at::<4, 12, B>(block));
-    let minima = _mm256_mul_ps(bytes(minima), one_half(at::<2, 2, B>(block)));
+    let (scales, minima) = six_bits(at::<4, 12, B, u8>(block));
+    let minima = _mm256_mul_ps(bytes(minima), one_half(at::<2, 2, B, u8>(block)));
     *rest = _mm256_fnmadd_ps(minima, floats(sum), *rest);
-    let scales = _mm256_mul_ps(bytes(scales), one_half(at::<0, 2, B>(block)));
+    let scales = _mm256_mul_ps(bytes(scales), one_half(at::<0, 2, B, u8>(block)));
     _mm256_mul_ps(scales, floats(scale))
 }
 
@@ -220,12 +237,14 @@ fn q4_k(row: &[u8], act: Row<'_>) -> f32 {
         act.q.as_chunks::<256>().0.iter().zip(act.scale.as_chunks::<8>().0).zip(act.sum32.as_chunks::<8>().0);
     for (block, ((q, scale), sum)) in blocks.iter().zip(acts) {
         let scales = with_sixteenths(scales_and_minima(block, scale, sum, &mut rest));
-        let (groups, _) = at::<16, 128, 144>(block).as_chunks::<32>();
-        let (quants, _) = q.as_chunks::<64>();
-        for (((sum, group), q), pick) in sums.iter_mut().zip(groups).zip(quants).zip(pick) {
-            let weights = _mm512_and_si512(_mm512_broadcast_i64x4(load32(group)), mask);
-            *sum = step(*sum, weights, q, scales, pick);
-        }
+        let weights = |group: &[u8; 32]| _mm512_and_si512(_mm512_broadcast_i64x4(load32(group)), mask);
+        let weights = [
+            weights(at::<16, 32, 144, u8>(block)),
+            weights(at::<48, 32, 144, u8>(block)),
+            weights(at::<80, 32, 144, u8>(block)),
+            weights(at::<112, 32, 144, u8>(block)),
+        ];
+        sums = four_steps(sums, weights, q, scales, pick);
     }
     finish(sums, rest)
 }
@@ -240,18 +259,21 @@ fn q5_k(row: &[u8], act: Row<'_>) -> f32 {
         act.q.as_chunks::<256>().0.iter().zip(act.scale.as_chunks::<8>().0).zip(act.sum32.as_chunks::<8>().0);
     for (block, ((q, scale), sum)) in blocks.iter().zip(acts) {
         let scales = _mm512_castps256_ps512(scales_and_minima(block, scale, sum, &mut rest));
-        let high = _mm512_broadcast_i64x4(load32(at::<16, 32, 176>(block)));
-        // Bit 2g for the low nibbles of group g, bit 2g + 1 for the high ones.
-        let mut bit = _mm512_inserti64x4::<1>(_mm512_set1_epi8(1), _mm256_set1_epi8(2));
-        let (groups, _) = at::<48, 128, 176>(block).as_chunks::<32>();
-        let (quants, _) = q.as_chunks::<64>();
-        for (((sum, group), q), pick) in sums.iter_mut().zip(groups).zip(quants).zip(pick) {
+        let high = _mm512_broadcast_i64x4(load32(at::<16, 32, 176, u8>(block)));
+        let weights = |group: &[u8; 32], bit: __m512i| {
             let moved = _mm512_srlv_epi32(_mm512_broadcast_i64x4(load32(group)), quarters(0, 0, 4, 4));
             let four = _mm512_and_si512(moved, _mm512_set1_epi8(15));
-            let weights = _mm512_mask_add_epi8(four, _mm512_test_epi8_mask(high, bit), four, _mm512_set1_epi8(16));
-            bit = _mm512_slli_epi16::<2>(bit);
-            *sum = step(*sum, weights, q, scales, pick);
-        }
+            _mm512_mask_add_epi8(four, _mm512_test_epi8_mask(high, bit), four, _mm512_set1_epi8(16))
+        };
+        // Bit 2g for the low nibbles of group g, bit 2g + 1 for the high ones.
+        let bits = |low: i8| _mm512_inserti64x4::<1>(_mm512_set1_epi8(low), _mm256_set1_epi8(low << 1));
+        let weights = [
+            weights(at::<48, 32, 176, u8>(block), bits(1)),
+            weights(at::<80, 32, 176, u8>(block), bits(4)),
+            weights(at::<112, 32, 176, u8>(block), bits(16)),
+            weights(at::<144, 32, 176, u8>(block), bits(64)),
+        ];
+        sums = four_steps(sums, weights, q, scales, pick);
     }
     finish(sums, rest)
 }
@@ -268,30 +290,27 @@ fn q6_k(row: &[u8], act: Row<'_>) -> f32 {
     let acts =
         act.q.as_chunks::<256>().0.iter().zip(act.scale.as_chunks::<8>().0).zip(act.sum16.as_chunks::<16>().0);
     for (block, ((q, scale), sum)) in blocks.iter().zip(acts) {
-        let d = _mm512_cvtph_ps(_mm256_set1_epi16(i16::from_le_bytes(*at::<208, 2, 210>(block))));
-        let own = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load16(at::<192, 16, 210>(block))));
+        let d = _mm512_cvtph_ps(_mm256_set1_epi16(i16::from_le_bytes(*at::<208, 2, 210, u8>(block))));
+        let own = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load16(at::<192, 16, 210, u8>(block))));
         let own = _mm512_mul_ps(own, d);
         less = _mm512_fmadd_ps(own, floats16(sum), less);
         let scales = _mm512_permutexvar_ps(double, _mm512_castps256_ps512(floats(scale)));
         let scales = _mm512_mul_ps(own, scales);
-        let (quants, _) = q.as_chunks::<64>();
-        let (nibbles, _) = at::<0, 128, 210>(block).as_chunks::<64>();
-        let (bits, _) = at::<128, 64, 210>(block).as_chunks::<32>();
-        let halves = nibbles.iter().zip(bits).zip(quants.as_chunks::<2>().0).zip(pick.as_chunks::<2>().0);
-        for (sum, (((nibbles, bits), [q, r]), [first, second])) in
-            sums.as_chunks_mut::<2>().0.iter_mut().zip(halves)
-        {
+        let half = |nibbles: &[u8; 64], bits: &[u8; 32]| {
             let nibbles = load(nibbles);
             let bits = _mm512_broadcast_i64x4(load32(bits));
             let lower = _mm512_sllv_epi32(bits, quarters(4, 4, 2, 2));
             let upper = _mm512_srlv_epi32(bits, quarters(0, 0, 2, 2));
+            let high = _mm512_and_si512(_mm512_srli_epi16::<4>(nibbles), low);
             // (a & b) | c
-            let a = _mm512_ternarylogic_epi32::<0xea>(lower, two, _mm512_and_si512(nibbles, low));
-            let b = _mm512_and_si512(_mm512_srli_epi16::<4>(nibbles), low);
-            let b = _mm512_ternarylogic_epi32::<0xea>(upper, two, b);
-            sum[0] = step(sum[0], a, q, scales, *first);
-            sum[1] = step(sum[1], b, r, scales, *second);
-        }
+            [
+                _mm512_ternarylogic_epi32::<0xea>(lower, two, _mm512_and_si512(nibbles, low)),
+                _mm512_ternarylogic_epi32::<0xea>(upper, two, high),
+            ]
+        };
+        let [a, b] = half(at::<0, 64, 210, u8>(block), at::<128, 32, 210, u8>(block));
+        let [c, d] = half(at::<64, 64, 210, u8>(block), at::<160, 32, 210, u8>(block));
+        sums = four_steps(sums, [a, b, c, d], q, scales, pick);
     }
     let [a, b, c, d] = sums;
     let sum = _mm512_add_ps(_mm512_add_ps(a, b), _mm512_add_ps(c, d));

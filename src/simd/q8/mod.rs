@@ -9,18 +9,24 @@ mod neon;
 mod plain;
 
 use super::act::Row;
+#[cfg(target_arch = "x86_64")]
 use super::lanes::padded;
 use super::level::Isa;
 use super::{Level, WeightType};
 
 /// The part of a block that begins at `A`.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn at<const A: usize, const N: usize, const B: usize>(block: &[u8; B]) -> &[u8; N] {
+fn at<const A: usize, const N: usize, const B: usize, T>(block: &[T; B]) -> &[T; N] {
     const { assert!(A + N <= B) };
-    block.split_at_checked(A).and_then(|(_, rest)| rest.first_chunk()).unwrap_or(&[0; N])
+    // SAFETY: A is at most B, as was just asserted.
+    let start = unsafe { block.as_ptr().add(A) };
+    // SAFETY: the N items from A on lie inside the array, and live as long as it is borrowed.
+    unsafe { &*start.cast::<[T; N]>() }
 }
 
 /// Eight blocks of 32 facing their activations.
+#[cfg(target_arch = "x86_64")]
 struct Eight<'a, const B: usize> {
     blocks: &'a [[u8; B]; 8],
     q: &'a [i8; 256],
@@ -28,22 +34,51 @@ struct Eight<'a, const B: usize> {
     sum: &'a [f32; 8],
 }
 
-/// Calls `each` for every eight blocks of a row; what is missing of the last eight is zero.
-#[inline(always)]
-fn eights<const B: usize>(row: &[u8], act: Row<'_>, mut each: impl FnMut(Eight<'_, B>)) {
-    let (blocks, rest) = row.as_chunks::<B>().0.as_chunks::<8>();
-    let (q, q_rest) = act.q.as_chunks::<256>();
-    let (scale, scale_rest) = act.scale.as_chunks::<8>();
-    let (sum, sum_rest) = act.sum32.as_chunks::<8>();
-    for (((blocks, q), scale), sum) in blocks.iter().zip(q).zip(scale).zip(sum) {
-        each(Eight { blocks, q, scale, sum });
+/// A row eight blocks at a time; what is missing of the last eight is zero. Not an iterator, since the last eight are lent
+/// from here, and not a closure, so that sums stay in registers.
+#[cfg(target_arch = "x86_64")]
+struct Eights<'a, const B: usize> {
+    blocks: core::slice::Iter<'a, [[u8; B]; 8]>,
+    q: core::slice::Iter<'a, [i8; 256]>,
+    scale: core::slice::Iter<'a, [f32; 8]>,
+    sum: core::slice::Iter<'a, [f32; 8]>,
+    rest: &'a [[u8; B]],
+    act: Row<'a>,
+    spare: Option<([[u8; B]; 8], [i8; 256], [f32; 8], [f32; 8])>,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<'a, const B: usize> Eights<'a, B> {
+    #[inline(always)]
+    fn new(row: &'a [u8], act: Row<'a>) -> Self {
+        let (blocks, rest) = row.as_chunks::<B>().0.as_chunks::<8>();
+        let q = act.q.as_chunks::<256>().0.iter();
+        let (scale, sum) = (act.scale.as_chunks::<8>().0.iter(), act.sum32.as_chunks::<8>().0.iter());
+        Self { blocks: blocks.iter(), q, scale, sum, rest, act, spare: None }
     }
-    if !rest.is_empty() {
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Eight<'_, B>> {
+        if let Some(blocks) = self.blocks.next() {
+            return Some(Eight { blocks, q: self.q.next()?, scale: self.scale.next()?, sum: self.sum.next()? });
+        }
+        if self.rest.is_empty() {
+            return None;
+        }
+        self.last()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn last(&mut self) -> Option<Eight<'_, B>> {
         let mut blocks = [[0; B]; 8];
-        for (to, from) in blocks.iter_mut().zip(rest) {
+        for (to, from) in blocks.iter_mut().zip(core::mem::take(&mut self.rest)) {
             *to = *from;
         }
-        each(Eight { blocks: &blocks, q: &padded(q_rest), scale: &padded(scale_rest), sum: &padded(sum_rest) });
+        let q = padded(self.act.q.as_chunks::<256>().1);
+        let (scale, sum) = (self.act.scale.as_chunks::<8>().1, self.act.sum32.as_chunks::<8>().1);
+        let (blocks, q, scale, sum) = self.spare.insert((blocks, q, padded(scale), padded(sum)));
+        Some(Eight { blocks, q, scale, sum })
     }
 }
 

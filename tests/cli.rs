@@ -8,6 +8,8 @@ mod check;
 mod deep;
 #[path = "cli/diff.rs"]
 mod diff;
+#[path = "cli/generate.rs"]
+mod generate;
 #[path = "cli/gguf.rs"]
 mod gguf;
 #[path = "cli/hash.rs"]

@@ -5,6 +5,9 @@ pub mod gguf_generated;
 pub mod gguf_lies;
 pub mod gguf_naive;
 pub mod gguf_raw;
+pub mod gpt2_config;
+pub mod gpt2_model;
+pub mod gpt2_session;
 pub mod index_raw;
 pub mod json_serde;
 pub mod lent_vs_owned;
@@ -48,6 +51,9 @@ targets! {
     gguf_lies,
     gguf_naive,
     gguf_raw,
+    gpt2_config,
+    gpt2_model,
+    gpt2_session,
     index_raw,
     json_serde,
     lent_vs_owned,

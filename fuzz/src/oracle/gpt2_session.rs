@@ -1,0 +1,64 @@
+//! A session that was saved, as a file that one does not trust: it is restored and run, or refused.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use tensorgate::gpt2::{Gpt2, RunError, RunOptions, Runner};
+
+/// A tiny model, loaded once.
+fn model() -> &'static Gpt2 {
+    static MODEL: OnceLock<Gpt2> = OnceLock::new();
+    MODEL.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/tiny-gpt2/tinyA-plain");
+        Gpt2::open(folder).expect("a model of the repository")
+    })
+}
+
+fn runner() -> Runner {
+    let options = RunOptions { threads: 1, batch: 4, ..RunOptions::default() };
+    Runner::new(model(), &options).expect("a small model")
+}
+
+/// The oracle.
+///
+/// # Panics
+///
+/// Where a promise is broken.
+pub fn check(data: &[u8]) {
+    let mut runner = runner();
+    let Ok(mut session) = runner.restore(data) else { return };
+    assert!(session.run_len() <= session.tokens().len() && session.run_len() <= session.capacity());
+    assert!(session.tokens().iter().all(|id| *id < 512));
+    let again = session.save().expect("there is memory");
+    let other = runner.restore(&again).expect("we restore what we saved");
+    assert_eq!(other.tokens(), session.tokens());
+    match runner.logits(&mut session) {
+        Ok(logits) => assert_eq!(logits.len(), 512),
+        Err(RunError::NotFinite(_) | RunError::ContextFull(_) | RunError::Empty) => {}
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// No file of the corpus is a session.
+#[must_use]
+pub fn seed(_: &[u8]) -> Option<Vec<u8>> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::smoke;
+
+    #[test]
+    fn sessions_and_changes_of_them() {
+        let mut runner = runner();
+        let mut session = runner.session().expect("there is memory");
+        session.push(&[1, 2, 3]).expect("in the vocabulary");
+        let empty = session.save().expect("there is memory");
+        runner.logits(&mut session).expect("a sound model");
+        let run = session.save().expect("there is memory");
+        smoke::mutants(check, 41, 300, &[empty, run]);
+        smoke::noise(check, 42, 50);
+    }
+}

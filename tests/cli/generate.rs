@@ -1,0 +1,120 @@
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::{Run, tensorgate};
+
+fn generate(args: &[&str]) -> Run {
+    Run::of(tensorgate().arg("generate").args(args).output().unwrap())
+}
+
+fn own(path: &str) -> String {
+    format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn without_a_model_the_program_has_one() {
+    let run = generate(&["--tokens", "12"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.out.starts_with("It is a truth universally acknowledged, that") && run.out.len() > 60, "{}", run.out);
+    assert!(run.err.contains("12 tokens written") && run.err.contains("tokens/s"), "{}", run.err);
+    assert_eq!(generate(&["--tokens", "12", "--seed", "42"]).out, run.out);
+    assert_ne!(generate(&["--tokens", "12", "--seed", "43"]).out, run.out);
+}
+
+#[test]
+fn greedy_is_what_the_reference_wrote() {
+    let reference: Value =
+        serde_json::from_str(&std::fs::read_to_string(own("tests/data/austen/reference.json")).unwrap()).unwrap();
+    for model in [None, Some(own("models/austen")), Some(own("models/austen/model.safetensors"))] {
+        // A prompt alone is told from a path by its spaces.
+        for case in reference["cases"].as_array().unwrap().iter().filter(|case| case["text"].as_str().unwrap().contains(' ')) {
+            let prompt = case["text"].as_str().unwrap();
+            let mut args: Vec<&str> = model.as_deref().into_iter().collect();
+            args.extend([prompt, "--temperature", "0", "--tokens", "40", "--cache", "f32"]);
+            let run = generate(&args);
+            assert_eq!(run.code, 0, "{}", run.err);
+            let text = run.out.strip_prefix(prompt).unwrap().trim_end_matches('\n');
+            let expected = case["greedy_text"].as_str().unwrap().trim_end_matches('\n');
+            assert!(!text.is_empty() && expected.starts_with(text) || text.starts_with(expected), "{text}\n{expected}");
+        }
+    }
+}
+
+#[test]
+fn json_says_all() {
+    let run = generate(&["It is", "--json", "--tokens", "5", "--quantize", "q8_0"]);
+    let document: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(document["finish"], "tokens");
+    assert_eq!(document["tokens"].as_array().unwrap().len(), 5);
+    for token in document["tokens"].as_array().unwrap() {
+        assert!(token["log_probability"].as_f64().unwrap() < 0.0);
+    }
+    assert!(document["load_ms"].as_f64().unwrap() > 0.0 && document["threads"].as_u64().unwrap() >= 1);
+}
+
+#[test]
+fn stop_strings_end_the_text_before_them() {
+    let whole = generate(&["It is", "--temperature", "0", "--json", "--tokens", "30"]);
+    let whole: Value = serde_json::from_str(&whole.out).unwrap();
+    let text = whole["text"].as_str().unwrap();
+    let stop = text.split_whitespace().nth(4).unwrap();
+    let run = generate(&["It is", "--temperature", "0", "--json", "--tokens", "30", "--stop", stop]);
+    let document: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(document["finish"], "stop_string");
+    assert_eq!(document["text"].as_str().unwrap(), &text[..text.find(stop).unwrap()]);
+}
+
+#[test]
+fn prompts_come_from_standard_input_and_one_after_the_other() {
+    for (args, lines) in [(&["-", "--tokens", "4"][..], 1), (&["--interactive", "--tokens", "4"][..], 2)] {
+        let mut child = tensorgate()
+            .arg("generate")
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(b"It was\nShe had\n").unwrap();
+        let run = Run::of(child.wait_with_output().unwrap());
+        assert_eq!(run.code, 0, "{}", run.err);
+        assert!(run.out.lines().count() >= lines, "{}", run.out);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    for (args, said) in [
+        (&["no/such/model"][..], "no/such/model"),
+        (&["--bogus"][..], "--bogus"),
+        (&["--tokens"][..], "--tokens"),
+        (&["--threads", "0"][..], "--threads"),
+        (&["--top-p", "0"][..], "top_p must be above 0"),
+        (&["--temperature", "nan"][..], "temperature must be 0 or more"),
+        (&["--quantize", "q2_k"][..], "q2_k"),
+        (&["--max-memory", "0"][..], "memory"),
+        (&["--interactive", "--json"][..], "cannot be used with"),
+    ] {
+        let run = generate(args);
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{args:?}: {}", run.err);
+        assert!(run.err.contains(said), "{args:?}: {}", run.err);
+    }
+    let tiny = own("tests/data/tiny-gpt2/tinyA-plain");
+    let run = generate(&[&tiny, "Hello"]);
+    assert!(run.code == 2 && run.err.contains("there is no vocabulary"), "{}", run.err);
+}
+
+#[test]
+fn bench_measures() {
+    let run = Run::of(tensorgate().args(["bench", "--rounds", "1", "--json"]).output().unwrap());
+    assert_eq!(run.code, 0, "{}", run.err);
+    let document: Value = serde_json::from_str(&run.out).unwrap();
+    let measured = document["measured"].as_array().unwrap();
+    assert_eq!(measured.len(), 3, "a context of 256 has no room for 512");
+    for one in measured {
+        assert!(one["tokens_per_second"].as_f64().unwrap() > 0.0);
+    }
+    assert!(document["read_bytes_per_second"].as_f64().unwrap() > 1e6);
+}

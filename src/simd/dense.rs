@@ -143,7 +143,7 @@ fn axpy_eight<L: Lanes, S: Source>(l: L, rows: [&[u8]; STREAMS], x: [f32; STREAM
     let factors = x.map(|x| l.splat(x));
     let [f0, f1, f2, f3, f4, f5, f6, f7] = factors;
     let parts = rows.map(|row| row.chunks_exact(bytes));
-    let tails = parts.each_ref().map(|part| part.remainder());
+    let tails = parts.each_ref().map(core::slice::ChunksExact::remainder);
     let [r0, r1, r2, r3, r4, r5, r6, r7] = parts;
     let (low, high) = (r0.zip(r1).zip(r2.zip(r3)), r4.zip(r5).zip(r6.zip(r7)));
     let mut outs = out.chunks_exact_mut(L::N);

@@ -67,7 +67,12 @@
 )]
 #![cfg_attr(
     not(target_arch = "x86_64"),
-    allow(dead_code, unused_variables, reason = "only x86-64 has kernels for tiles of 8-bit and BF16 numbers")
+    allow(
+        dead_code,
+        unused_variables,
+        clippy::unused_self,
+        reason = "only x86-64 has kernels for tiles of 8-bit and BF16 numbers"
+    )
 )]
 
 mod act;

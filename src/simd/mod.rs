@@ -65,6 +65,15 @@
     reason = "kernels: lengths are checked at the entry points, numbers are small, all must be inlined into the functions \
               that enable instructions, and each target sees another part"
 )]
+#![cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(
+        dead_code,
+        unused_variables,
+        clippy::unused_self,
+        reason = "only x86-64 has kernels for tiles of 8-bit and BF16 numbers"
+    )
+)]
 
 mod act;
 mod dense;

@@ -279,7 +279,7 @@ impl Engine {
         let form = self.rule.form(&linear.matrix, rows);
         if rows == 1 && form == Form::F32 && linear.matrix.layout == Layout::Columns {
             let threads = self.pool.threads();
-            by_inputs(self.level, &mut self.pool, &mut self.workers, linear, input, &mut self.partial)?;
+            by_inputs(self.level, &mut self.pool, &mut self.workers, linear, input, &mut self.partial);
             let count = splits(threads).min(inputs.div_ceil(run_of_inputs(inputs, threads)));
             let partial = span_mut(&mut self.partial, 0, count, width);
             let (sum, others) = partial.split_at_mut(width.min(partial.len()));
@@ -575,7 +575,7 @@ fn by_inputs(
     linear: &Linear,
     input: &[f32],
     partial: &mut [f32],
-) -> Result<(), ShapeError> {
+) {
     let Matrix { inputs, outputs, kind, .. } = linear.matrix;
     let size = run_of_inputs(inputs, pool.threads());
     let row = kind.row_bytes(outputs).unwrap_or(0);
@@ -594,7 +594,6 @@ fn by_inputs(
         })();
         worker.failed = worker.failed.or(outcome.err());
     });
-    Ok(())
 }
 
 /// A matrix as the kernels see it.

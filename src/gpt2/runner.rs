@@ -49,8 +49,10 @@ impl Default for RunOptions {
 /// What gets a position and its logits.
 type Each<'a> = dyn FnMut(usize, &mut [f32]) -> Result<(), RunError> + 'a;
 
-/// A model at work. The logits of a text are the same for every number of threads, and for every way in which it is cut into
-/// batches up to the rounding of sums.
+/// A model at work.
+///
+/// The logits of a text are the same in every run with as many threads and the same batches; for other numbers of threads,
+/// and for another way in which the text is cut into batches, they are the same up to the rounding of sums.
 #[derive(Debug)]
 pub struct Runner {
     model: Gpt2,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tensorgate::gpt2::{Finish, GenerateOptions, Overflow, Runner, SampleOptions, Session, StopStrings};
+use tensorgate::gpt2::{Finish, GenerateOptions, Overflow, Runner, SampleOptions, Sampler, Session, StopStrings};
 use tensorgate::tokenizer::{StreamDecoder, Tokenizer};
 
 use super::{Loaded, Running, load, rate, tell_notes};
@@ -123,7 +123,9 @@ impl Generate {
 /// Runs the command.
 pub(crate) fn run(args: &Generate) -> io::Result<Exit> {
     let started = Instant::now();
-    let asked = args.asked();
+    let (asked, options) = (args.asked(), args.options());
+    // What is asked for wrongly is said before anything is loaded.
+    Sampler::new(options.sample.clone()).map_err(io::Error::other)?;
     let loaded = load(asked.model, &args.running)?;
     tell_notes(&loaded.model);
     let Loaded { model, tokenizer: Some(tokenizer), name } = &loaded else {
@@ -138,7 +140,6 @@ pub(crate) fn run(args: &Generate) -> io::Result<Exit> {
     let mut runner = args.running.runner(model)?;
     let session = runner.session().map_err(io::Error::other)?;
     let loading = started.elapsed();
-    let options = args.options();
     let mut writer = Writer { runner: &mut runner, session, tokenizer, options, stops: &args.stop, loading };
     if args.interactive {
         return writer.interactive(asked.prompt);

@@ -103,7 +103,7 @@ impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let digest = Sha256::digest(content());
-        let sum: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let sum = digest.iter().fold(String::new(), |sum, byte| sum + &format!("{byte:02x}"));
         std::fs::write(folder.path().join("sums"), format!("{sum}  model.safetensors\n")).unwrap();
         Self(folder)
     }

@@ -325,12 +325,12 @@ impl Fields {
             "n_ctx" => self.n_ctx = raw.dimension()?,
             "vocab_size" => self.n_vocab = raw.dimension()?,
             "layer_norm_epsilon" => self.epsilon = raw.epsilon()?,
-            "activation_function" => self.activation = raw.string()?.map(activation).transpose()?,
+            "activation_function" => self.activation = raw.string()?.as_deref().map(activation).transpose()?,
             "scale_attn_weights" => self.scale_weights = raw.flag()?,
             "scale_attn_by_inverse_layer_idx" => self.scale_by_layer = raw.flag()?,
             "tie_word_embeddings" => self.tied = raw.flag()?,
             "eos_token_id" => self.eos = raw.ids()?,
-            "model_type" => return raw.string()?.map_or(Ok(()), architecture),
+            "model_type" => return raw.string()?.as_deref().map_or(Ok(()), architecture),
             // Encoders' states are nothing that a text is continued from.
             _ => {
                 if raw.flag()? == Some(true) {
@@ -347,9 +347,10 @@ impl Fields {
     ///
     /// Every problem at once: another architecture, values of a wrong type or out of range.
     pub fn from_gguf(header: &gguf::Header<'_>) -> Result<Self, Problems> {
+        const EPSILON: &str = "gpt2.attention.layer_norm_epsilon";
         let mut problems = Vec::new();
         match header.str("general.architecture") {
-            Ok(name) => architecture(name.to_owned()).unwrap_or_else(|problem| problems.push(problem)),
+            Ok(name) => architecture(name).unwrap_or_else(|problem| problems.push(problem)),
             Err(ValueError::Missing) => problems.push(Problem::MissingField("general.architecture")),
             Err(_) => problems.push(typed("general.architecture", "a string")),
         }
@@ -375,7 +376,6 @@ impl Fields {
             given: true,
             ..Self::default()
         };
-        const EPSILON: &str = "gpt2.attention.layer_norm_epsilon";
         match header.f64(EPSILON).map(single) {
             Ok(value) if value > 0.0 && value <= 1.0 => fields.epsilon = Some(value),
             Err(ValueError::Missing) => {}
@@ -466,7 +466,7 @@ impl Fields {
             return 12;
         }
         let heads = n_embd / 64;
-        if n_embd % 64 == 0 {
+        if n_embd.is_multiple_of(64) {
             notes.push(format!("n_head is not given; {heads} is taken, so that a head is 64 wide"));
             return heads;
         }
@@ -483,24 +483,24 @@ fn typed(key: &'static str, expected: &'static str) -> Problem {
     Problem::Field { key, found: "of another type".to_owned(), expected }
 }
 
-fn activation(name: String) -> Result<Activation, Problem> {
-    match name.as_str() {
+fn activation(name: &str) -> Result<Activation, Problem> {
+    match name {
         "gelu_new" => Ok(Activation::GeluNew),
         "gelu" => Ok(Activation::Gelu),
         "relu" => Ok(Activation::Relu),
         _ => Err(Problem::Unsupported {
             key: "activation_function",
-            found: shown(&name),
+            found: shown(name),
             expected: "gelu_new, gelu, relu",
         }),
     }
 }
 
-fn architecture(name: String) -> Result<(), Problem> {
+fn architecture(name: &str) -> Result<(), Problem> {
     if name == "gpt2" {
         return Ok(());
     }
-    Err(Problem::Unsupported { key: "the architecture", found: shown(&name), expected: "gpt2" })
+    Err(Problem::Unsupported { key: "the architecture", found: shown(name), expected: "gpt2" })
 }
 
 #[cfg(test)]

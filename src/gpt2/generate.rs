@@ -103,7 +103,7 @@ impl<'r> Generation<'r> {
             }
         }
         let (sampler, mut choice) = (&mut self.sampler, None);
-        let penalised = self.options.sample.repetition_penalty != 1.0;
+        let penalised = self.options.sample.is_penalised();
         let history = if penalised { self.session.tokens.clone() } else { Vec::new() };
         self.runner.run(self.session, self.options.cancel.as_deref(), false, |_, logits| {
             choice = Some(sampler.choose(logits, &history)?);

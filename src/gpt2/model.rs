@@ -175,7 +175,9 @@ impl Gpt2 {
             feed(u32::try_from(dimension).unwrap_or(u32::MAX).to_le_bytes());
         }
         for vector in self.weights().vectors() {
-            vector.iter().for_each(|value| feed(value.to_le_bytes()));
+            for value in vector {
+                feed(value.to_le_bytes());
+            }
         }
         hash
     }

@@ -46,8 +46,13 @@ impl Default for RunOptions {
     }
 }
 
-/// A model at work. The logits of a text are the same for every number of threads, and for every way in which it is cut into
-/// batches up to the rounding of sums.
+/// What gets a position and its logits.
+type Each<'a> = dyn FnMut(usize, &mut [f32]) -> Result<(), RunError> + 'a;
+
+/// A model at work.
+///
+/// The logits of a text are the same in every run with as many threads and the same batches; for other numbers of threads,
+/// and for another way in which the text is cut into batches, they are the same up to the rounding of sums.
 #[derive(Debug)]
 pub struct Runner {
     model: Gpt2,
@@ -151,7 +156,7 @@ impl Runner {
         mut each: impl FnMut(usize, &mut [f32]),
     ) -> Result<(), RunError> {
         for session in sessions.iter_mut() {
-            self.ready(session)?;
+            Self::ready(session)?;
             let last = session.tokens.len().saturating_sub(1);
             self.catch_up(session, last, None)?;
         }
@@ -188,7 +193,7 @@ impl Runner {
     }
 
     /// Whether there is something to run, and room for it; where all was run, the last token is to be run again.
-    fn ready(&self, session: &mut Session) -> Result<(), RunError> {
+    fn ready(session: &mut Session) -> Result<(), RunError> {
         let len = session.tokens.len();
         let Some(last) = len.checked_sub(1) else { return Err(RunError::Empty) };
         if len > session.capacity() {
@@ -216,7 +221,7 @@ impl Runner {
         end: usize,
         want: Want,
         cancel: Option<&AtomicBool>,
-        each: &mut dyn FnMut(usize, &mut [f32]) -> Result<(), RunError>,
+        each: &mut Each<'_>,
     ) -> Result<(), RunError> {
         let (config, weights) = (self.model.config(), self.model.weights());
         let start = session.run_len();
@@ -234,7 +239,7 @@ impl Runner {
         all: bool,
         mut each: impl FnMut(usize, &mut [f32]) -> Result<(), RunError>,
     ) -> Result<(), RunError> {
-        self.ready(session)?;
+        Self::ready(session)?;
         let (end, batch) = (session.tokens.len(), self.engine.batch());
         while session.run_len() < end {
             let next = session.run_len().saturating_add(batch).min(end);

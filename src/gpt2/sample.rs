@@ -66,6 +66,13 @@ impl Default for SampleOptions {
     }
 }
 
+impl SampleOptions {
+    /// Whether tokens that were there are penalised.
+    pub(super) fn is_penalised(&self) -> bool {
+        self.repetition_penalty.to_bits() != 1.0_f32.to_bits()
+    }
+}
+
 /// Why no token was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -109,6 +116,7 @@ pub struct Choice {
 type Candidate = (f32, u32);
 
 /// The better one first: by logit, and of equal ones the first token.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what sorting takes")]
 fn better(a: &Candidate, b: &Candidate) -> Ordering {
     b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
@@ -202,7 +210,7 @@ impl Sampler {
             *logit = (*logit + bias).min(f32::MAX);
         }
         let penalty = self.options.repetition_penalty;
-        if penalty != 1.0 {
+        if self.options.is_penalised() {
             let window = match self.options.repetition_window {
                 0 => history.len(),
                 window => window.min(history.len()),
@@ -302,7 +310,7 @@ fn best(logits: &[f32], count: usize, into: &mut Vec<Candidate>) {
     let room = count.saturating_mul(2).max(64);
     let mut least = f32::NEG_INFINITY;
     for (run, start) in logits.chunks(RUN).zip((0_usize..).step_by(RUN)) {
-        if !run.iter().fold(false, |any, logit| any | (*logit > least)) {
+        if run.iter().fold(0_u8, |any, logit| any | u8::from(*logit > least)) == 0 {
             continue;
         }
         let first = u32::try_from(start).unwrap_or(u32::MAX);
@@ -317,14 +325,14 @@ fn best(logits: &[f32], count: usize, into: &mut Vec<Candidate>) {
 
 /// Keeps the `count` best; gives the logit of the worst of them where there are so many, else `least`.
 fn cut(candidates: &mut Vec<Candidate>, count: usize, least: f32) -> f32 {
-    let Some(last) = count.checked_sub(1) else {
+    let Some(place) = count.checked_sub(1) else {
         candidates.clear();
         return f32::MAX;
     };
     if candidates.len() <= count {
         return if candidates.len() < count { least } else { worst(candidates) };
     }
-    candidates.select_nth_unstable_by(last, better);
+    candidates.select_nth_unstable_by(place, better);
     candidates.truncate(count);
     worst(candidates)
 }

@@ -1,7 +1,5 @@
 //! A text in the making: its tokens, and the keys and values of those that were run.
 
-use std::borrow::Cow;
-
 use super::cache::{Cache, CacheType, Dims};
 use super::error::{RunError, SessionError};
 use super::model::Gpt2;
@@ -150,7 +148,7 @@ impl Session {
         if field("tensorgate.session")? != VERSION {
             return Err(wrong("tensorgate.session"));
         }
-        if field("model")? != Cow::from(format!("{:016x}", model.fingerprint())) {
+        if field("model")? != format!("{:016x}", model.fingerprint()) {
             return Err(RunError::Session(SessionError::OtherModel));
         }
         let tensor = |name: &'static str| file.tensor(name).map_err(|_| wrong(name));
@@ -193,7 +191,10 @@ impl Session {
             }
         }
         session.cache.advance(run);
-        session.random = dice(&field("dice")?).ok_or(wrong("dice"))?;
+        let dice_text = field("dice")?;
+        if !dice_text.is_empty() {
+            session.random = Some(dice(&dice_text).ok_or(wrong("dice"))?);
+        }
         Ok(session)
     }
 }
@@ -208,13 +209,10 @@ const fn dtype(kind: CacheType) -> Dtype {
     }
 }
 
-/// The dice's state from its hexadecimal digits, or none from no digits.
-fn dice(text: &str) -> Option<Option<Random>> {
-    if text.is_empty() {
-        return Some(None);
-    }
+/// The dice's state from its hexadecimal digits.
+fn dice(text: &str) -> Option<Random> {
     let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit()) && text.len() == 64;
     let word = |at: usize| u64::from_str_radix(text.get(at..at.saturating_add(16))?, 16).ok();
     let state = [word(0)?, word(16)?, word(32)?, word(48)?];
-    digits.then(|| Random::restore(state)).flatten().map(Some)
+    if digits { Random::restore(state) } else { None }
 }

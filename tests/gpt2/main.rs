@@ -56,5 +56,5 @@ fn difference(found: &[f32], expected: &[f64]) -> (f64, f64) {
 /// The first of the greatest.
 fn argmax(logits: &[f32]) -> u32 {
     let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    u32::try_from(logits.iter().position(|x| *x == most).unwrap()).unwrap()
+    u32::try_from(logits.iter().position(|x| *x >= most).unwrap()).unwrap()
 }

@@ -5,7 +5,9 @@
 use std::io::Cursor;
 
 use tensorgate::Dtype;
-use tensorgate::gpt2::{GenerateOptions, Gpt2, LoadOptions, Overflow, Place, Quantize, RunError, RunOptions, Runner};
+use tensorgate::gpt2::{
+    GenerateOptions, Gpt2, LoadOptions, Overflow, Place, Quantize, RunError, RunOptions, Runner,
+};
 use tensorgate::model::{Model, Options};
 use tensorgate::safetensors::{self, TensorSpec};
 
@@ -32,9 +34,10 @@ pub fn check(data: &[u8]) {
     for _ in 0..choices.byte() % 6 {
         made.lie(&mut choices);
     }
-    let tensors = made.tensors.iter().map(|tensor| {
-        TensorSpec::new(tensor.name.as_str(), tensor.dtype, &tensor.shape).with_bytes(&tensor.bytes)
-    });
+    let tensors = made
+        .tensors
+        .iter()
+        .map(|tensor| TensorSpec::new(tensor.name.as_str(), tensor.dtype, &tensor.shape).with_bytes(&tensor.bytes));
     // Two tensors of one name, for instance: no file.
     let Ok(file) = safetensors::serialize(tensors, None::<[(&str, &str); 0]>) else { return };
     let model = open(file).expect("we read what we write");
@@ -59,7 +62,8 @@ fn load_and_run(model: &Model, config: Option<&[u8]>, flags: u8) {
 
 /// A few tokens through the model, greedily; the ids or why there are none.
 fn run(model: &Gpt2, flags: u8) -> Result<Vec<u32>, RunError> {
-    let options = RunOptions { threads: 1, batch: 4, exact: flags & 4 != 0, memory_limit: MEMORY, ..RunOptions::default() };
+    let options =
+        RunOptions { threads: 1, batch: 4, exact: flags & 4 != 0, memory_limit: MEMORY, ..RunOptions::default() };
     let mut runner = Runner::new(model, &options)?;
     let mut session = runner.session()?;
     let vocabulary = model.config().n_vocab();
@@ -114,7 +118,8 @@ struct Made {
 
 impl Made {
     fn new() -> Self {
-        let config = r#"{"n_layer":2,"n_head":2,"n_embd":8,"n_positions":5,"vocab_size":9,"n_inner":12}"#.to_owned();
+        let config =
+            r#"{"n_layer":2,"n_head":2,"n_embd":8,"n_positions":5,"vocab_size":9,"n_inner":12}"#.to_owned();
         let mut made = Self { config, tensors: Vec::new() };
         made.add("wte.weight", &[9, 8]);
         made.add("wpe.weight", &[5, 8]);
@@ -138,7 +143,8 @@ impl Made {
 
     fn add(&mut self, name: &str, shape: &[u64]) {
         let count = shape.iter().product::<u64>();
-        let value = |at: u64| (f32::from(u16::try_from(at * 40_503 % 65_536).expect("16 bits")) / 65_536.0 - 0.5) * 0.8;
+        let value =
+            |at: u64| (f32::from(u16::try_from(at * 40_503 % 65_536).expect("16 bits")) / 65_536.0 - 0.5) * 0.8;
         let bytes = (1..=count).flat_map(|at| value(at).to_le_bytes()).collect();
         self.tensors.push(Tensor { name: name.to_owned(), dtype: Dtype::F32, shape: shape.to_vec(), bytes });
     }
@@ -216,7 +222,8 @@ mod tests {
     #[test]
     fn hostile_gguf_files() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/tiny-gpt2-gguf");
-        let seeds = ["tinyA-q4_0.gguf", "tinyA-q8_0.gguf"].map(|name| std::fs::read(folder.join(name)).expect("a file"));
+        let seeds =
+            ["tinyA-q4_0.gguf", "tinyA-q8_0.gguf"].map(|name| std::fs::read(folder.join(name)).expect("a file"));
         let mut rng = smoke::Rng::new(32);
         for seed in &seeds {
             check(seed);

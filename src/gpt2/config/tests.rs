@@ -20,8 +20,7 @@ fn defaults_are_the_librarys() {
     let config = whole(TINY).unwrap();
     assert_eq!((config.n_inner(), config.head_dim(), config.activation()), (128, 16, Activation::GeluNew));
     assert_eq!((config.epsilon(), config.tied(), config.eos()), (1e-5, None, &[][..]));
-    assert_eq!(config.attention_scale(0), 0.25);
-    assert_eq!(config.attention_scale(1), 0.25);
+    assert_eq!([0, 1].map(|layer| config.attention_scale(layer).to_bits()), [0.25_f32.to_bits(); 2]);
 }
 
 #[test]

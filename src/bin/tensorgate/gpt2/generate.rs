@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tensorgate::gpt2::{Finish, GenerateOptions, Overflow, Runner, SampleOptions, Session, StopStrings};
+use tensorgate::gpt2::{Finish, GenerateOptions, Overflow, Runner, SampleOptions, Sampler, Session, StopStrings};
 use tensorgate::tokenizer::{StreamDecoder, Tokenizer};
 
 use super::{Loaded, Running, load, rate, tell_notes};
@@ -91,16 +91,16 @@ struct Asked<'a> {
 }
 
 impl Generate {
-    fn asked(&self) -> io::Result<Asked<'_>> {
-        let Some(first) = &self.model else { return Ok(Asked { model: None, prompt: None }) };
+    fn asked(&self) -> Asked<'_> {
+        let Some(first) = &self.model else { return Asked { model: None, prompt: None } };
         if self.prompt.is_some() || first.exists() {
-            return Ok(Asked { model: Some(first), prompt: self.prompt.as_deref() });
+            return Asked { model: Some(first), prompt: self.prompt.as_deref() };
         }
         match first.to_str() {
             Some(text) if text == "-" || text.contains(char::is_whitespace) => {
-                Ok(Asked { model: None, prompt: Some(text) })
+                Asked { model: None, prompt: Some(text) }
             }
-            _ => Ok(Asked { model: Some(first), prompt: None }),
+            _ => Asked { model: Some(first), prompt: None },
         }
     }
 
@@ -123,7 +123,9 @@ impl Generate {
 /// Runs the command.
 pub(crate) fn run(args: &Generate) -> io::Result<Exit> {
     let started = Instant::now();
-    let asked = args.asked()?;
+    let (asked, options) = (args.asked(), args.options());
+    // What is asked for wrongly is said before anything is loaded.
+    Sampler::new(options.sample.clone()).map_err(io::Error::other)?;
     let loaded = load(asked.model, &args.running)?;
     tell_notes(&loaded.model);
     let Loaded { model, tokenizer: Some(tokenizer), name } = &loaded else {
@@ -138,7 +140,6 @@ pub(crate) fn run(args: &Generate) -> io::Result<Exit> {
     let mut runner = args.running.runner(model)?;
     let session = runner.session().map_err(io::Error::other)?;
     let loading = started.elapsed();
-    let options = args.options();
     let mut writer = Writer { runner: &mut runner, session, tokenizer, options, stops: &args.stop, loading };
     if args.interactive {
         return writer.interactive(asked.prompt);
@@ -277,7 +278,7 @@ impl Writer<'_> {
         let mut run = run.map_err(io::Error::other)?;
         let ends = run.session().model().config().eos().to_vec();
         let mut first = started;
-        while let Some(choice) = run.next() {
+        for choice in run.by_ref() {
             let choice = choice.map_err(io::Error::other)?;
             if report.made == 0 {
                 first = Instant::now();
@@ -302,19 +303,17 @@ impl Writer<'_> {
         let asks = io::stdin().is_terminal();
         let mut next = prompt.filter(|text| *text != "-").map(str::to_owned);
         loop {
-            let line = match next.take() {
-                Some(line) => line,
-                None => {
-                    if asks {
-                        out.write("> ")?;
-                    }
-                    let mut line = String::new();
-                    if io::stdin().lock().take(1 << 20).read_line(&mut line)? == 0 {
-                        return Ok(Exit::Accepted);
-                    }
-                    line.trim_end_matches(['\r', '\n']).to_owned()
+            if next.is_none() {
+                if asks {
+                    out.write("> ")?;
                 }
-            };
+                let mut line = String::new();
+                if io::stdin().lock().take(1 << 20).read_line(&mut line)? == 0 {
+                    return Ok(Exit::Accepted);
+                }
+                next = Some(line.trim_end_matches(['\r', '\n']).to_owned());
+            }
+            let line = next.take().unwrap_or_default();
             let ids = self.tokenizer.encode(line.as_bytes());
             if ids.is_empty() && self.session.tokens().is_empty() {
                 continue;

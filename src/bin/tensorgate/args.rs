@@ -3,6 +3,7 @@
 mod convert;
 mod effort;
 mod hash;
+mod quantize;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use tensorgate::file::Head;
 pub(crate) use convert::{ByteOrder, Convert, Names};
 pub(crate) use effort::Effort;
 pub(crate) use hash::Hash;
+pub(crate) use quantize::Quantize;
 
 use crate::judge::Options;
 
@@ -27,6 +29,7 @@ Examples:
   tensorgate inspect model.safetensors
   tensorgate inspect model.safetensors --json
   tensorgate hash model.safetensors
+  tensorgate quantize gpt2/ gpt2.gguf --type q4_k_m
 
 Exit codes:
   0  every file was accepted; with hash --verify: it is as the manifest says
@@ -56,6 +59,7 @@ pub(crate) enum Command {
     Inspect(Inspect),
     Hash(Hash),
     Convert(Convert),
+    Quantize(Quantize),
 }
 
 /// Judge files: accepted, rejected (with the rule, the byte and the fix), or unreadable.

@@ -20,6 +20,7 @@ mod judge;
 mod open;
 mod output;
 mod parts;
+mod quantize;
 mod report;
 mod text;
 mod walk;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Hash(args) => hash::run(&args),
         Command::Convert(args) => convert::run(&args),
+        Command::Quantize(args) => quantize::run(&args),
     };
     match outcome {
         Ok(exit) => exit.into(),

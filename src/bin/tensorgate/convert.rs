@@ -1,7 +1,7 @@
 //! `tensorgate convert`: a model in another way.
 
-mod gpt2;
-mod report;
+pub(crate) mod gpt2;
+pub(crate) mod report;
 
 use std::io;
 use std::path::Path;
@@ -32,8 +32,8 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
         complain(fault);
         return Ok(Exit::Trouble);
     }
-    let naming = naming(args, &model, format);
-    let companion = match companion(args, &model, naming, format) {
+    let naming = naming(args.names, &model, format);
+    let companion = match companion(&args.from, &model, naming, format) {
         Ok(pairs) => pairs,
         Err(error) => {
             complain(&format!("{}: {error}", text::path(&args.from)));
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
     }
     let plan = match conversion.plan(&model) {
         Ok(plan) => plan,
-        Err(error) => return Ok(refuse(args, &error)),
+        Err(error) => return Ok(refuse(&args.from, &error)),
     };
     bar.set_length(plan.byte_len());
     let place = place(args, format);
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
             )?;
             Ok(Exit::Accepted)
         }
-        Err(error) => Ok(refuse(args, &error)),
+        Err(error) => Ok(refuse(&args.from, &error)),
     }
 }
 
@@ -111,7 +111,7 @@ fn format(args: &Convert) -> Option<Format> {
 }
 
 /// Whether a path is a folder, or is meant as one.
-fn is_folder(path: &Path) -> bool {
+pub(crate) fn is_folder(path: &Path) -> bool {
     path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
@@ -127,7 +127,7 @@ fn contradiction(args: &Convert, format: Format) -> Option<&'static str> {
 }
 
 /// Whether the names are GPT-2's and change.
-fn naming(args: &Convert, model: &Model, to: Format) -> Naming {
+pub(crate) fn naming(names: Names, model: &Model, to: Format) -> Naming {
     let is_gpt2 = || match model.format() {
         Format::Gguf => {
             let architecture = model.metadata().get("general.architecture");
@@ -142,7 +142,7 @@ fn naming(args: &Convert, model: &Model, to: Format) -> Naming {
                 && model.names().any(|name| gpt2_to_gguf(name).is_some())
         }
     };
-    match args.names {
+    match names {
         Names::Gpt2 => Naming::Gpt2,
         Names::Auto if model.format() != to && is_gpt2() => Naming::Gpt2,
         _ => Naming::Keep,
@@ -150,9 +150,14 @@ fn naming(args: &Convert, model: &Model, to: Format) -> Naming {
 }
 
 /// What a GGUF file says of a GPT-2 besides its tensors.
-fn companion(args: &Convert, model: &Model, naming: Naming, format: Format) -> Result<Option<gpt2::Pairs>, String> {
+pub(crate) fn companion(
+    from: &Path,
+    model: &Model,
+    naming: Naming,
+    format: Format,
+) -> Result<Option<gpt2::Pairs>, String> {
     let wanted = naming == Naming::Gpt2 && format == Format::Gguf && model.format() == Format::SafeTensors;
-    if wanted { gpt2::Pairs::of(model, &args.from).map(Some) } else { Ok(None) }
+    if wanted { gpt2::Pairs::of(model, from).map(Some) } else { Ok(None) }
 }
 
 /// Where the files go.
@@ -192,8 +197,8 @@ fn place(args: &Convert, format: Format) -> Place<'_> {
 }
 
 /// Says why nothing was written.
-fn refuse(args: &Convert, error: &ConvertError) -> Exit {
-    complain(&format!("{}: {error}", text::path(&args.from)));
+pub(crate) fn refuse(from: &Path, error: &ConvertError) -> Exit {
+    complain(&format!("{}: {error}", text::path(from)));
     if matches!(error, ConvertError::NotFinite { .. }) {
         complain("--allow-non-finite converts such values too");
     }

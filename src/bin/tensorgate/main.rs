@@ -22,6 +22,7 @@ mod judge;
 mod open;
 mod output;
 mod parts;
+mod quantize;
 mod report;
 mod side;
 mod text;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Hash(args) => hash::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Quantize(args) => quantize::run(&args),
     };
     match outcome {
         Ok(exit) => exit.into(),

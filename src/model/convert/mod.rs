@@ -16,6 +16,7 @@ use std::vec::Vec;
 
 pub use error::{ConvertError, Problem, ProblemKind};
 pub use loss::Loss;
+pub(super) use outputs::is_float;
 pub use save::{Report, Target};
 
 use super::{ElementType, Format, Model, Tensor};
@@ -132,7 +133,8 @@ impl<'c> Conversion<'c> {
         self
     }
 
-    /// Pairs that a GGUF file gets besides those that the source has; of the same key, these are taken.
+    /// Pairs that a GGUF file gets besides those that the source has; of the same key, these are taken
+    /// in its place, and the others stand first.
     #[must_use]
     pub const fn with_pairs(mut self, pairs: &'c [PairSpec<'c>]) -> Self {
         self.pairs = pairs;
@@ -205,6 +207,11 @@ impl Output {
     /// The tensor that it comes of.
     pub const fn source(&self) -> &Tensor {
         &self.source
+    }
+
+    /// It, for whoever chooses its type.
+    pub fn draft(&self) -> Draft<'_> {
+        Draft { name: &self.name, shape: &self.shape, element: self.source.element() }
     }
 
     /// Whether the source's two dimensions changed places.

@@ -87,7 +87,7 @@ fn is_vector(name: &str, shape: &[u64]) -> bool {
 }
 
 /// Whether a type holds fractions, in numbers or in blocks: what [`Conversion::with_types`] may change.
-pub(super) fn is_float(element: ElementType) -> bool {
+pub(in crate::model) fn is_float(element: ElementType) -> bool {
     match element.dtype() {
         Some(dtype) => matches!(dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::BF16),
         None => matches!(element, ElementType::Ggml(kind) if crate::quant::is_decodable(kind)),

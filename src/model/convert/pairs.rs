@@ -1,7 +1,7 @@
 //! What becomes of the metadata.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::string::{String, ToString};
 use std::vec::Vec;
 
@@ -50,20 +50,26 @@ pub(super) fn decoded(model: &Model) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
     texts
 }
 
-/// The pairs of the new GGUF file: the caller's, then the source's that have no key of theirs.
+/// The pairs of the new GGUF file: the caller's whose keys the source has not, then the source's, with the caller's in the
+/// place of those of the same key.
 pub(super) fn for_gguf<'p>(
     conversion: &Conversion<'p>,
     model: &'p Model,
     texts: &'p [(Cow<'p, str>, Cow<'p, str>)],
     outputs: &[Output],
 ) -> Pairs<'p> {
-    let mut pairs = Pairs { pairs: conversion.pairs.to_vec(), dropped: Vec::new() };
-    let given: HashSet<Cow<'_, str>> = conversion.pairs.iter().map(|pair| pair.key().to_cow()).collect();
+    let given: HashMap<Cow<'_, str>, PairSpec<'p>> =
+        conversion.pairs.iter().map(|pair| (pair.key().to_cow(), *pair)).collect();
+    let header = model.files().first().and_then(crate::model::ModelFile::gguf);
+    let has = |key: &PairSpec<'_>| header.as_ref().is_some_and(|header| header.get(&key.key().to_cow()).is_some());
+    let first = conversion.pairs.iter().filter(|pair| !has(pair)).copied();
+    let mut pairs = Pairs { pairs: first.collect(), dropped: Vec::new() };
     let same = outputs.iter().all(|output| ggml_of(output.element()) == ggml_of(output.source().element()));
-    if let Some(header) = model.files().first().and_then(crate::model::ModelFile::gguf) {
+    if let Some(header) = &header {
         for pair in header.pairs() {
             match pair.key() {
-                key if LAYOUT.contains(&key) || given.contains(key) => {}
+                key if given.contains_key(key) => pairs.pairs.extend(given.get(key).copied()),
+                key if LAYOUT.contains(&key) => {}
                 // Where the mixture has no number it is left out, as a wrong one would mislead.
                 "general.file_type" if !same => {
                     let number = file_type(outputs.iter().map(Output::element));
@@ -75,7 +81,7 @@ pub(super) fn for_gguf<'p>(
     }
     for (key, value) in texts {
         let printable = !key.is_empty() && key.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-        if printable && !LAYOUT.contains(&key.as_ref()) && !given.contains(key) {
+        if printable && !LAYOUT.contains(&key.as_ref()) && !given.contains_key(key) {
             pairs.pairs.push(PairSpec::new(key.as_ref(), value.as_ref()));
         } else if !printable {
             pairs.dropped.push(key.to_string());

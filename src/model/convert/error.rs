@@ -59,6 +59,8 @@ pub struct Problem {
 pub enum ProblemKind {
     /// The format has no such type of elements.
     NoType(ElementType),
+    /// Values cannot be brought into that type here.
+    NotEncodable(ElementType),
     /// It has more dimensions than the format allows.
     Rank {
         /// How many it has.
@@ -89,6 +91,7 @@ impl fmt::Display for Problem {
         write!(f, "{:?}: ", Name::from(self.tensor.as_str()))?;
         match &self.kind {
             ProblemKind::NoType(element) => write!(f, "the format has no type {element}"),
+            ProblemKind::NotEncodable(element) => write!(f, "values cannot be brought into the type {element}"),
             ProblemKind::Rank { rank, most } => write!(f, "{rank} dimensions, and the format allows {most}"),
             ProblemKind::Rows { row, block } => {
                 write!(f, "rows of {row} elements are no whole number of blocks of {block}")

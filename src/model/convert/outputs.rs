@@ -106,6 +106,10 @@ fn element(
     let blocks = from.block_elements() != Some(1);
     let element = wanted.unwrap_or(if transposed && blocks { GgmlType::F32.into() } else { from });
     let none = ProblemKind::NoType(element);
+    let kinds = (ggml_of(from), ggml_of(element));
+    if kinds.0 != kinds.1 && kinds.1.is_some_and(|kind| !crate::quant::is_encodable(kind)) {
+        return Err(ProblemKind::NotEncodable(element));
+    }
     match format {
         Format::Gguf => ggml_of(element).map(ElementType::Ggml).ok_or(none),
         Format::SafeTensors => match element.dtype() {

@@ -62,6 +62,8 @@ fn everything_that_cannot_be_is_listed_at_once() {
     list.push(("fine", Dtype::F32, &[2], &bytes[..8]));
     list.push(("deep", Dtype::I8, &[1, 1, 1, 1, 1], &bytes[..1]));
     list.push((&long, Dtype::I8, &[1], &bytes[..1]));
+    list.push(("", Dtype::I8, &[1], &bytes[..1]));
+    list.push(("bell\u{7}", Dtype::I8, &[1], &bytes[..1]));
     let source = place.safetensors("a.safetensors", &list);
     let mut found = problems(to_gguf().plan(&source));
     found.sort_by(|a, b| a.tensor.cmp(&b.tensor));
@@ -71,10 +73,12 @@ fn everything_that_cannot_be_is_listed_at_once() {
         .collect();
     wanted.push(Problem { tensor: "deep".to_owned(), kind: ProblemKind::Rank { rank: 5, most: 4 } });
     wanted.push(Problem { tensor: long.clone(), kind: ProblemKind::Name { len: 64, most: 63 } });
+    wanted.push(Problem { tensor: String::new(), kind: ProblemKind::NameText });
+    wanted.push(Problem { tensor: "bell\u{7}".to_owned(), kind: ProblemKind::NameText });
     wanted.sort_by(|a, b| a.tensor.cmp(&b.tensor));
     assert_eq!(found, wanted);
     let text = to_gguf().plan(&source).unwrap_err().to_string();
-    assert!(text.starts_with("16 of the tensors cannot be converted:\n"), "{text}");
+    assert!(text.starts_with("18 of the tensors cannot be converted:\n"), "{text}");
     assert!(text.contains("\n  \"no.BOOL\": the format has no type BOOL"), "{text}");
     assert!(text.contains("\n  \"deep\": 5 dimensions, and the format allows 4"), "{text}");
     // In its own format all of it can be.

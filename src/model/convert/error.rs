@@ -82,6 +82,10 @@ pub enum ProblemKind {
         /// Bytes that it may have.
         most: u64,
     },
+    /// Its name is empty or has control characters, and the format's may not.
+    NameText,
+    /// Its dimensions are larger than the format counts.
+    Size,
     /// It is of a type that is not known, so that its bytes are not either.
     NoSize,
 }
@@ -97,6 +101,10 @@ impl fmt::Display for Problem {
                 write!(f, "rows of {row} elements are no whole number of blocks of {block}")
             }
             ProblemKind::Name { len, most } => write!(f, "a name of {len} bytes, and the format allows {most}"),
+            ProblemKind::NameText => {
+                f.write_str("the format allows no name that is empty or has control characters")
+            }
+            ProblemKind::Size => f.write_str("dimensions that are larger than the format counts"),
             ProblemKind::NoSize => f.write_str("its type is not known"),
         }
     }

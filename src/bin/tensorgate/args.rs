@@ -3,6 +3,7 @@
 mod convert;
 mod effort;
 mod hash;
+mod metadata;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use tensorgate::file::Head;
 pub(crate) use convert::{ByteOrder, Convert, Names};
 pub(crate) use effort::Effort;
 pub(crate) use hash::Hash;
+pub(crate) use metadata::{Kind, Metadata, Place, SetPairs};
 
 use crate::judge::Options;
 
@@ -56,6 +58,8 @@ pub(crate) enum Command {
     Inspect(Inspect),
     Hash(Hash),
     Convert(Convert),
+    #[command(subcommand)]
+    Metadata(Metadata),
 }
 
 /// Judge files: accepted, rejected (with the rule, the byte and the fix), or unreadable.

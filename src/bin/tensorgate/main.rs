@@ -17,6 +17,7 @@ mod excerpt;
 mod hash;
 mod inspect;
 mod judge;
+mod metadata;
 mod open;
 mod output;
 mod parts;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Hash(args) => hash::run(&args),
         Command::Convert(args) => convert::run(&args),
+        Command::Metadata(args) => metadata::run(&args),
     };
     match outcome {
         Ok(exit) => exit.into(),

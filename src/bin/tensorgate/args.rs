@@ -5,6 +5,7 @@ mod diff;
 mod effort;
 mod hash;
 mod quantize;
+mod metadata;
 
 use std::path::PathBuf;
 
@@ -17,6 +18,7 @@ pub(crate) use diff::Diff;
 pub(crate) use effort::Effort;
 pub(crate) use hash::Hash;
 pub(crate) use quantize::Quantize;
+pub(crate) use metadata::{Kind, Metadata, Place, SetPairs};
 
 use crate::judge::Options;
 
@@ -66,6 +68,8 @@ pub(crate) enum Command {
     Convert(Convert),
     Diff(Diff),
     Quantize(Quantize),
+    #[command(subcommand)]
+    Metadata(Metadata),
 }
 
 /// Judge files: accepted, rejected (with the rule, the byte and the fix), or unreadable.

@@ -4,7 +4,7 @@ pub(crate) mod gpt2;
 pub(crate) mod report;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tensorgate::file::Saver;
 use tensorgate::gguf::Endian;
@@ -66,33 +66,59 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
     };
     bar.set_length(plan.byte_len());
     let place = place(args, format);
-    if let Some(folder) = place.folder() {
-        std::fs::create_dir_all(folder)?;
-    }
+    let made = Made::folder(place.folder())?;
     let saved = plan.save(place.target(), &saver);
     bar.finish_and_clear();
-    if let Some(exit) = work.exit() {
-        complain("interrupted; nothing was changed");
-        return Ok(exit);
-    }
-    match saved {
-        Ok(saved) => {
-            let mut files = saved.files().to_vec();
-            if let (Naming::Gpt2, Format::SafeTensors, Some(folder)) = (naming, format, place.folder()) {
-                match gpt2::write_beside(&model, folder) {
-                    Ok(beside) => files.extend(beside),
-                    Err(error) => complain(&error),
-                }
+    let saved = match saved {
+        Ok(saved) => saved,
+        Err(error) => {
+            drop(made);
+            // A signal that came too late has changed nothing about the new files.
+            if let Some(exit) = work.exit() {
+                complain("interrupted; nothing was changed");
+                return Ok(exit);
             }
-            let notes = companion.as_ref().map(|pairs| pairs.notes.clone()).unwrap_or_default();
-            report::print(
-                &mut output::stdout(),
-                args,
-                &report::Done { plan: &plan, report: &saved, files, notes },
-            )?;
-            Ok(Exit::Accepted)
+            return Ok(refuse(&args.from, &error));
         }
-        Err(error) => Ok(refuse(&args.from, &error)),
+    };
+    made.keep();
+    let (mut files, mut exit) = (saved.files().to_vec(), Exit::Accepted);
+    if let (Naming::Gpt2, Format::SafeTensors, Some(folder)) = (naming, format, place.folder()) {
+        match gpt2::write_beside(&model, folder) {
+            Ok(beside) => files.extend(beside),
+            Err(error) => {
+                complain(&format!("the tensors are there, but not what goes with them: {error}"));
+                exit = Exit::Trouble;
+            }
+        }
+    }
+    let notes = companion.as_ref().map(|pairs| pairs.notes.clone()).unwrap_or_default();
+    report::print(&mut output::stdout(), args, &report::Done { plan: &plan, report: &saved, files, notes })?;
+    Ok(exit)
+}
+
+/// Folders that were made for the new model, and are removed where it does not come to be.
+struct Made(Vec<PathBuf>);
+
+impl Made {
+    /// Makes the folder, and those that it is in.
+    fn folder(folder: Option<&Path>) -> io::Result<Self> {
+        let Some(folder) = folder else { return Ok(Self(Vec::new())) };
+        let above = folder.ancestors().filter(|folder| !folder.as_os_str().is_empty());
+        let made = Self(above.take_while(|folder| !folder.exists()).map(Path::to_path_buf).collect());
+        std::fs::create_dir_all(folder)?;
+        Ok(made)
+    }
+
+    fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        // What somebody has put there meanwhile keeps its folder.
+        self.0.iter().all(|folder| std::fs::remove_dir(folder).is_ok());
     }
 }
 

@@ -19,6 +19,7 @@ mod gpt2;
 mod hash;
 mod inspect;
 mod judge;
+mod metadata;
 mod open;
 mod output;
 mod parts;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Convert(args) => convert::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Quantize(args) => quantize::run(&args),
+        Command::Metadata(args) => metadata::run(&args),
     };
     match outcome {
         Ok(exit) => exit.into(),

@@ -120,13 +120,6 @@ impl Cache {
         Self { sets: places(SETS), longs: places(LONGS), runs: places(RUNS), wide: tokens > 1 << 16 }
     }
 
-    /// Fetches the place of a short piece.
-    #[inline]
-    pub(super) fn touch(&self, hash: u64) -> u64 {
-        let Some(Set([Short { key: [word, _], .. }, _])) = self.sets.get(place(hash, SETS)) else { return 0 };
-        *word
-    }
-
     /// The tokens of a short piece in the first places, and how many they are; 0 where it is not known.
     #[inline]
     pub(super) fn short(&mut self, key: Key, hash: u64) -> ([u32; SHORT_IDS], usize) {

@@ -73,7 +73,8 @@ fn austen_as_hugging_face_has_it() {
     let (vocab, merges) = crate::small("austen");
     let tokenizer = Tokenizer::from_files(&vocab, &merges).unwrap();
     let Some(folder) = common::shared("austen") else { return };
-    let file: Value = serde_json::from_str(&std::fs::read_to_string(folder.join("reference.json")).unwrap()).unwrap();
+    let file: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.join("reference.json")).unwrap()).unwrap();
     let mut count = 0;
     each_text(&file, &mut |text, want| {
         count += 1;

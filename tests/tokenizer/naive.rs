@@ -112,8 +112,9 @@ fn tokens_of_real_vocabularies() {
     for name in ["austen", "tiny-gpt2"] {
         let (vocab, lines) = crate::small(name);
         let tokenizer = Tokenizer::from_files(&vocab, &lines).unwrap();
-        let tokens: Vec<Vec<u8>> =
-            (0..u32::try_from(tokenizer.vocab_size()).unwrap()).map(|id| tokenizer.token_bytes(id).unwrap().to_vec()).collect();
+        let tokens: Vec<Vec<u8>> = (0..u32::try_from(tokenizer.vocab_size()).unwrap())
+            .map(|id| tokenizer.token_bytes(id).unwrap().to_vec())
+            .collect();
         let mut bytes = HashMap::new();
         for token in &tokens {
             bytes.insert(crate::spelt(token), token.clone());

@@ -18,6 +18,7 @@ mod judge;
 mod output;
 mod report;
 mod text;
+mod tokenize;
 mod walk;
 
 use std::io;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Check(args) => check::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Tokenize(args) => tokenize::run(&args),
     };
     match outcome {
         Ok(exit) => exit.into(),

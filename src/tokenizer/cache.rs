@@ -192,7 +192,7 @@ pub(super) const BLOCK: usize = 96;
 const MASKS: [LongKey; 32] = {
     let mut masks = [[0; 4]; 32];
     let mut byte = 0;
-    while byte < 31 * 32 {
+    while byte < 32 * 32 {
         let (len, at) = (byte / 32, byte % 32);
         #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
         if at < len {

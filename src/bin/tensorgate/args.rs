@@ -110,6 +110,7 @@ pub(crate) struct Inspect {
 /// The text is TEXT, a file, or standard input. The vocabulary comes from vocab.json and merges.txt, from a
 /// tokenizer.json, from a directory with these, or from a GGUF file.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Tokenize {
     /// Text, or ids with --decode; standard input where it is missing.
     #[arg(value_name = "TEXT", conflicts_with = "file")]

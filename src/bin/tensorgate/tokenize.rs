@@ -117,12 +117,12 @@ fn input(args: &Tokenize) -> Result<Vec<u8>, Stop> {
 
 fn encode(args: &Tokenize, tokenizer: &Tokenizer, bytes: &[u8]) -> io::Result<Exit> {
     let (mut encoder, mut ids) = (Encoder::new(tokenizer), Vec::new());
-    let encoded = if args.special {
+    let outcome = if args.special {
         encoder.encode_with_special(bytes, &mut ids)
     } else {
         encoder.encode_into(bytes, &mut ids)
     };
-    if encoded.is_err() {
+    if outcome.is_err() {
         complain("there is not enough memory for so many tokens");
         return Ok(Exit::Trouble);
     }

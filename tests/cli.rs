@@ -20,6 +20,8 @@ mod index;
 mod inspect;
 #[path = "cli/strangers.rs"]
 mod strangers;
+#[path = "cli/tokenize.rs"]
+mod tokenize;
 #[cfg(unix)]
 #[path = "cli/unix.rs"]
 mod unix;

@@ -120,13 +120,6 @@ impl Cache {
         Self { sets: places(SETS), longs: places(LONGS), runs: places(RUNS), wide: tokens > 1 << 16 }
     }
 
-    /// Fetches the place of a short piece.
-    #[inline]
-    pub(super) fn touch(&self, hash: u64) -> u64 {
-        let Some(Set([Short { key: [word, _], .. }, _])) = self.sets.get(place(hash, SETS)) else { return 0 };
-        *word
-    }
-
     /// The tokens of a short piece in the first places, and how many they are; 0 where it is not known.
     #[inline]
     pub(super) fn short(&mut self, key: Key, hash: u64) -> ([u32; SHORT_IDS], usize) {
@@ -199,7 +192,7 @@ pub(super) const BLOCK: usize = 96;
 const MASKS: [LongKey; 32] = {
     let mut masks = [[0; 4]; 32];
     let mut byte = 0;
-    while byte < 31 * 32 {
+    while byte < 32 * 32 {
         let (len, at) = (byte / 32, byte % 32);
         #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
         if at < len {

@@ -7,9 +7,9 @@
 
 use alloc::vec::Vec;
 
+use super::hash::zeros;
 use super::merge::Scratch;
 use super::model::{Merge, Model, NONE, Pairs};
-use super::hash::zeros;
 use super::vocab::{has, set};
 use crate::num;
 
@@ -73,13 +73,13 @@ impl Made {
 /// `None` where memory runs out.
 pub(super) fn whole(model: &Model, merges: &[Merge]) -> Option<(Vec<u64>, Option<Made>)> {
     match by_parts(model, merges)? {
-        Some((whole, made)) => Some((whole, Some(made))),
-        None => Some((by_trying(model)?, None)),
+        (whole, Some(made)) => Some((whole, Some(made))),
+        (_, None) => Some((by_trying(model)?, None)),
     }
 }
 
 /// From the parts, in one pass; nothing where a merge joins what only later merges make.
-fn by_parts(model: &Model, merges: &[Merge]) -> Option<Option<(Vec<u64>, Made)>> {
+fn by_parts(model: &Model, merges: &[Merge]) -> Option<(Vec<u64>, Option<Made>)> {
     let words = model.vocab.len().div_ceil(64);
     let (mut whole, mut wanted) = (zeros(words)?, zeros(words)?);
     let mut by = zeros(model.vocab.len())?;
@@ -99,18 +99,19 @@ fn by_parts(model: &Model, merges: &[Merge]) -> Option<Option<(Vec<u64>, Made)>>
         if !right {
             set(&mut wanted, merge.right);
         }
-        if !(left && right) || has(&whole, merge.product) || !made.stay_apart(&model.pairs, merge.left, merge.right) {
+        if !(left && right) || has(&whole, merge.product) || !made.stay_apart(&model.pairs, merge.left, merge.right)
+        {
             continue;
         }
         if has(&wanted, merge.product) {
-            return Some(None);
+            return Some((whole, None));
         }
         set(&mut whole, merge.product);
         if let Some(by) = made.by.get_mut(num::widen32(merge.product)) {
             *by = num::narrow32(rank).unwrap_or(NONE);
         }
     }
-    Some(Some((whole, made)))
+    Some((whole, Some(made)))
 }
 
 /// By encoding each token's bytes.

@@ -4,7 +4,7 @@ use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 
 use super::cache::{BLOCK, Cache, LONG_IDS, RUN_LEN, key_at, long_key_at};
-use super::hash::{KEY_LEN, Key, LONG_KEY_LEN, key, long_key};
+use super::hash::{KEY_LEN, LONG_KEY_LEN, key, long_key};
 use super::merge::Scratch;
 use super::model::Model;
 use super::split::piece_len;
@@ -22,15 +22,6 @@ pub(super) struct Engine {
 struct Pending {
     ids: [u32; window::WINDOW + LONG_IDS],
     count: usize,
-}
-
-/// A piece of a window, and what it is looked up by where it is short.
-#[derive(Clone, Copy, Default)]
-struct Asked {
-    from: usize,
-    len: usize,
-    key: Key,
-    hash: u64,
 }
 
 impl Pending {
@@ -72,7 +63,9 @@ impl Engine {
             }
             rest = rest.get(len..).unwrap_or_default();
         }
-        while let Some((piece, after)) = rest.split_at_checked(piece_len(rest)).filter(|(piece, _)| !piece.is_empty()) {
+        while let Some((piece, after)) =
+            rest.split_at_checked(piece_len(rest)).filter(|(piece, _)| !piece.is_empty())
+        {
             self.piece(model, piece, out)?;
             rest = after;
         }
@@ -80,9 +73,6 @@ impl Engine {
     }
 
     /// Appends the tokens of all pieces but the last that begin in a window; the answer is where that one begins.
-    ///
-    /// First every piece's place in the cache is asked for, and only then is the first looked at, so that the machine
-    /// waits for all of them together.
     #[inline]
     fn window(&mut self, model: &Model, block: &[u8; BLOCK], out: &mut Vec<u32>) -> Result<usize, TryReserveError> {
         let Some(bytes) = block.first_chunk() else { return Ok(0) };

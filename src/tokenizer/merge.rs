@@ -178,7 +178,7 @@ impl Scratch {
                 if tries > TRIES {
                     return Ok(false);
                 }
-                let (mut back, wanted) = (0_usize, BELIEVED / 8 << tries);
+                let (mut back, wanted) = (0_usize, (BELIEVED / 8) << tries);
                 while out.len() > first && back < wanted {
                     back = back.saturating_add(out.pop().map_or(0, |id| model.vocab.token(id).len()));
                 }

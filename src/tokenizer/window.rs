@@ -10,7 +10,6 @@
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
-    clippy::cast_possible_truncation,
     reason = "places in arrays of 64 bytes and bits of 64-bit words: nothing here is as large as what is read"
 )]
 
@@ -44,11 +43,8 @@ fn ascii(text: &[u8; WINDOW]) -> [u8; WINDOW] {
         let blank = *byte == b' ';
         let narrow = blank | (byte.wrapping_sub(b'\t') < 5);
         let other = !(letter | number | narrow);
-        *class = u8::from(letter) * LETTER
-            | u8::from(number) * NUMBER
-            | u8::from(other) * OTHER
-            | u8::from(narrow) * (SPACE | NARROW)
-            | u8::from(blank) * BLANK;
+        let bits = [(letter, LETTER), (number, NUMBER), (other, OTHER), (narrow, SPACE | NARROW), (blank, BLANK)];
+        *class = bits.into_iter().fold(0, |class, (is, bits)| class | (u8::from(is) * bits));
     }
     classes
 }
@@ -100,10 +96,10 @@ fn by_neighbours(classes: &[u8; WINDOW]) -> u64 {
     let mut starts = [0_u8; WINDOW];
     for at in 1..WINDOW - 1 {
         let (before, this, after) = (classes[at - 1], classes[at], classes[at + 1]);
-        let change = before & this & KINDS == 0;
-        let joined = (before & BLANK != 0) & (this & SPACE == 0);
-        let last_space = (this & NARROW != 0) & (after & SPACE == 0);
-        starts[at] = if (change & !joined) | last_space { 0x80 } else { 0 };
+        let change = u8::from(before & this & KINDS == 0);
+        let not_joined = u8::from(before & BLANK == 0) | u8::from(this & SPACE != 0);
+        let last_space = u8::from(this & NARROW != 0) & u8::from(after & SPACE == 0);
+        starts[at] = ((change & not_joined) | last_space) << 7;
     }
     high_bits(&starts) | 1
 }

@@ -45,6 +45,7 @@ pub(crate) fn run(script: &str, argument: &Path) {
 }
 
 /// Bytes in hexadecimal.
+#[allow(dead_code, reason = "not every test that runs scripts needs it")]
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }

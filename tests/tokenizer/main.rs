@@ -45,6 +45,9 @@ fn spelt(token: &[u8]) -> String {
 fn files(tokens: &[Vec<u8>], merges: &[(Vec<u8>, Vec<u8>)]) -> (String, String) {
     let ids: serde_json::Map<String, serde_json::Value> =
         tokens.iter().enumerate().map(|(id, token)| (spelt(token), id.into())).collect();
-    let lines: String = merges.iter().map(|(left, right)| format!("{} {}\n", spelt(left), spelt(right))).collect();
-    (serde_json::to_string(&ids).unwrap(), format!("#version: 0.2\n{lines}"))
+    let mut lines = String::from("#version: 0.2\n");
+    for (left, right) in merges {
+        lines.extend([&spelt(left), " ", &spelt(right), "\n"]);
+    }
+    (serde_json::to_string(&ids).unwrap(), lines)
 }

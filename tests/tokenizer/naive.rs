@@ -7,6 +7,8 @@ use tensorgate::tokenizer::{Encoder, Tokenizer};
 
 use crate::files;
 
+type Token = Vec<u8>;
+
 /// Merges a piece, always the lowest rank and of equals the leftmost.
 fn merge(piece: &[u8], ranks: &HashMap<(Vec<u8>, Vec<u8>), usize>) -> Vec<Vec<u8>> {
     let mut parts: Vec<Vec<u8>> = piece.iter().map(|byte| vec![*byte]).collect();
@@ -19,7 +21,7 @@ fn merge(piece: &[u8], ranks: &HashMap<(Vec<u8>, Vec<u8>), usize>) -> Vec<Vec<u8
 }
 
 /// A vocabulary of all bytes and of merges of what is there already; `mixed` puts them in another order.
-fn vocabulary(picks: &[(usize, usize)], mixed: &[usize]) -> (Vec<Vec<u8>>, Vec<(Vec<u8>, Vec<u8>)>) {
+fn vocabulary(picks: &[(usize, usize)], mixed: &[usize]) -> (Vec<Token>, Vec<(Token, Token)>) {
     let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
     let mut pool: Vec<Vec<u8>> = b"ab ".iter().map(|byte| vec![*byte]).collect();
     let mut merges: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();

@@ -15,12 +15,15 @@ pub mod limits;
 pub mod promises;
 pub mod promises_gguf;
 pub mod promises_index;
+pub mod promises_tokenizer;
 pub mod quant;
 pub mod slices;
 pub mod st_generated;
 pub mod st_lies;
 pub mod st_raw;
 pub mod st_reference;
+pub mod tokenizer_files;
+pub mod tokenizer_text;
 pub mod truncation;
 pub mod typed;
 pub mod writer;
@@ -64,6 +67,8 @@ targets! {
     st_lies,
     st_raw,
     st_reference,
+    tokenizer_files,
+    tokenizer_text,
     truncation,
     typed,
     writer,

@@ -70,6 +70,7 @@ pub(crate) enum Command {
     Quantize(Quantize),
     #[command(subcommand)]
     Metadata(Metadata),
+    Tokenize(Tokenize),
 }
 
 /// Judge files: accepted, rejected (with the rule, the byte and the fix), or unreadable.
@@ -138,6 +139,50 @@ pub(crate) struct Inspect {
 
     #[command(flatten)]
     pub(crate) reading: Reading,
+}
+
+/// Turn text into tokens of a byte-level BPE vocabulary as GPT-2's, or tokens into text.
+///
+/// The text is TEXT, a file, or standard input. The vocabulary comes from vocab.json and merges.txt, from a
+/// tokenizer.json, from a directory with these, or from a GGUF file.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(crate) struct Tokenize {
+    /// Text, or ids with --decode; standard input where it is missing.
+    #[arg(value_name = "TEXT", conflicts_with = "file")]
+    pub(crate) text: Option<String>,
+
+    /// Read the text, or the ids, from a file; "-" is standard input.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// A model directory, a tokenizer.json or a GGUF file.
+    #[arg(long, short, value_name = "PATH", required_unless_present = "vocab", conflicts_with_all = ["vocab", "merges"])]
+    pub(crate) tokenizer: Option<PathBuf>,
+
+    /// A vocab.json, with --merges.
+    #[arg(long, value_name = "FILE", requires = "merges")]
+    pub(crate) vocab: Option<PathBuf>,
+
+    /// The merges.txt to a --vocab.
+    #[arg(long, value_name = "FILE", requires = "vocab")]
+    pub(crate) merges: Option<PathBuf>,
+
+    /// Turn ids, separated by white space or commas, into the bytes they stand for.
+    #[arg(long, conflicts_with_all = ["count", "special"])]
+    pub(crate) decode: bool,
+
+    /// Print only how many tokens there are.
+    #[arg(long)]
+    pub(crate) count: bool,
+
+    /// Recognise special tokens such as <|endoftext|> in the text; otherwise they are text.
+    #[arg(long)]
+    pub(crate) special: bool,
+
+    /// Print one JSON document: ids, and the text of each token (U+FFFD where it is no UTF-8).
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// How files are read.

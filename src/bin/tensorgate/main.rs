@@ -27,6 +27,7 @@ mod quantize;
 mod report;
 mod side;
 mod text;
+mod tokenize;
 mod walk;
 mod work;
 
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Diff(args) => diff::run(&args),
         Command::Quantize(args) => quantize::run(&args),
         Command::Metadata(args) => metadata::run(&args),
+        Command::Tokenize(args) => tokenize::run(&args),
     };
     match outcome {
         Ok(exit) => exit.into(),

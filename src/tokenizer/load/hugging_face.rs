@@ -117,9 +117,16 @@ fn in_model<'a>(lexer: &mut Lexer<'a>, parts: &mut Parts<'a>) -> Result<(), Toke
                 parts.ignore_merges = boolean(lexer, "model.ignore_merges")?;
                 Ok(())
             }
-            // Zero drops nothing, however it is written.
-            4 if word(lexer, b"null") || word(lexer, b"0.0") || word(lexer, b"0") => Ok(()),
-            4 => unsupported("dropout"),
+            4 => {
+                let before = lexer.rest();
+                skip(lexer)?;
+                let len = before.len().saturating_sub(lexer.rest().len());
+                // Zero drops nothing.
+                match before.get(..len) {
+                    Some(b"null" | b"0" | b"0.0") => Ok(()),
+                    _ => unsupported("dropout"),
+                }
+            }
             5 | 6 => match string(lexer, MODEL.get(field).copied().unwrap_or_default())? {
                 Some(affix) if affix != "" => unsupported("symbols with a prefix or suffix"),
                 _ => Ok(()),
@@ -195,11 +202,7 @@ fn array<'a>(
 }
 
 /// The tokens of the vocabulary. Those that were added are text as it stands, the others byte symbols.
-fn read_vocab(
-    lexer: &mut Lexer<'_>,
-    builder: &mut Builder,
-    added: &mut [Added<'_>],
-) -> Result<(), TokenizerError> {
+fn read_vocab(lexer: &mut Lexer<'_>, builder: &mut Builder, added: &mut [Added<'_>]) -> Result<(), TokenizerError> {
     let mut members = Members::open(lexer, ErrorKind::JsonNotObject)
         .map_err(|error| refuse(Kind::Field("model.vocab"), error.at()))?;
     while let Some((name, at)) = members.key(lexer).map_err(json)? {

@@ -1,0 +1,3 @@
+//! Vocabularies that lie.
+#![cfg_attr(fuzzing, no_main)]
+tensorgate_fuzz::target!(tokenizer_files);

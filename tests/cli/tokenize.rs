@@ -1,0 +1,67 @@
+//! `tensorgate tokenize`.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::{pipe, run};
+
+fn data(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name).to_str().unwrap().to_owned()
+}
+
+#[test]
+fn text_to_ids_and_back() {
+    // The ids are Hugging Face's, for the same vocabulary.
+    let text = "It is a truth universally acknowledged, that";
+    let want = "40 83 363 258 256 81 321 71 469 72 307 82 551 517 74 450 729 785 11 333";
+    let (folder, model) = (Path::new("."), data("austen"));
+    let shown = run(folder, &["tokenize", "--tokenizer", &model, text]);
+    assert_eq!((shown.code, shown.out.as_str()), (0, format!("{want}\n").as_str()), "{}", shown.err);
+    let (vocab, merges) = (data("austen/vocab.json"), data("austen/merges.txt"));
+    assert_eq!(run(folder, &["tokenize", "--vocab", &vocab, "--merges", &merges, text]).out, shown.out);
+    assert_eq!(pipe(text.as_bytes(), &["tokenize", "-t", &model]).out, shown.out);
+    assert_eq!(run(folder, &["tokenize", "-t", &model, "--count", text]).out, "20\n");
+    assert_eq!(pipe(want.as_bytes(), &["tokenize", "-t", &model, "--decode"]).out, text);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), text).unwrap();
+    let path = file.path().to_str().unwrap();
+    let document: Value =
+        serde_json::from_str(&run(folder, &["tokenize", "-t", &model, "--file", path, "--json"]).out).unwrap();
+    assert_eq!(
+        (&document["count"], &document["bytes"], &document["ids"][19]),
+        (&json!(20), &json!(44), &json!(333))
+    );
+    assert_eq!(document["tokens"][0], "I");
+}
+
+#[test]
+fn special_tokens_where_asked_for() {
+    let model = data("tiny-gpt2");
+    let count = |args: &[&str]| run(Path::new("."), &[&["tokenize", "-t", &model, "--count"], args].concat()).out;
+    assert_eq!(count(&["--special", "<|endoftext|>"]), "1\n");
+    assert_ne!(count(&["<|endoftext|>"]), "1\n");
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("vocab.json"), "{\"a\": 0}").unwrap();
+    fs::write(folder.path().join("merges.txt"), "").unwrap();
+    let bad = run(folder.path(), &["tokenize", "-t", ".", "x"]);
+    assert_eq!(bad.code, 1);
+    assert!(bad.err.contains("TK-BYTE-MISSING"), "{}", bad.err);
+    let model = data("austen");
+    for (args, word) in [
+        (&["-t", "nowhere", "x"][..], "nowhere"),
+        (&["-t", &model, "--decode", "1 1024"], "1024"),
+        (&["-t", &model, "--decode", "one"], "no id"),
+        (&["x"], "--tokenizer"),
+        (&["--vocab", "vocab.json", "x"], "--merges"),
+    ] {
+        let shown = run(folder.path(), &[&["tokenize"], args].concat());
+        assert_eq!(shown.code, 2, "{args:?}");
+        assert!(shown.err.contains(word), "{args:?}: {}", shown.err);
+    }
+}

@@ -112,6 +112,21 @@ fn one_token(ggml: Option<&Ggml>, ty: WeightType) {
                 black_box(&out);
             }));
         }
+        if ty.is_float() {
+            // The same bytes as GPT-2's Conv1D has them, a row an input.
+            let (level, mut act) = (Level::best(), Act::new());
+            let matrix = Matrix::input_major(ty, &data, rows, len).expect("so many rows were made");
+            act.set(level, Form::F32, &inputs(rows), rows).expect("a whole row");
+            let (mut out, mut scratch) = (vec![0.0; len], Scratch::new());
+            names.push("input-major".to_owned());
+            calls.push(Box::new(move || {
+                for _ in 0..repeat {
+                    let into = MatMut::new(&mut out, len).expect("a row");
+                    matrix.multiply(level, &act, into, Then::default(), &mut scratch).expect("shapes fit");
+                }
+                black_box(&out);
+            }));
+        }
         if let Some(ggml) = ggml {
             let act = ggml.activations(ty, &x);
             let (mut out, data) = (vec![0.0; rows], &data);
@@ -135,7 +150,8 @@ fn show(what: &str, names: &[String], times: &[f64], amount: f64, unit: &str) {
         print!("  {name} {:.1}", amount / time);
     }
     print!(" {unit}");
-    if let (Some("ggml"), [.., best, theirs]) = (names.last().map(String::as_str), times) {
+    let of = |name: &str| names.iter().position(|own| own == name).map(|at| times[at]);
+    if let (Some(best), Some(theirs)) = (of(Level::best().name()), of("ggml")) {
         print!("   {:.2} times ggml", theirs / best);
     }
     println!();

@@ -34,7 +34,7 @@ for target in "${targets[@]}"; do
     mkdir -p "corpus/$target"
     case $target in
         # The engine's bytes are choices there, not text.
-        *_generated | *_lies | slices | typed | writer) dict= ;;
+        *_generated | *_lies | quant | slices | typed | writer) dict= ;;
         gguf_*) dict=gguf ;;
         index_*) dict=index ;;
         *) dict=safetensors ;;

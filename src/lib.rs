@@ -40,6 +40,7 @@
 //! | bytes of which you know nothing | [`detect::detect`] |
 //! | a tensor | [`TensorView::as_le`] at any alignment, [`TensorView::as_slice`] where aligned, [`TensorView::slice`] for a part |
 //! | doubts about a tensor's numbers | [`scan::Scan`] |
+//! | blocks of a GGUF tensor, or values to make blocks of | [`quant::decode`], [`quant::Rows`], [`quant::encode`] |
 //! | tensors to save | [`safetensors::Plan`], or [`safetensors::serialize`] in one call |
 //! | a path to save them under | `file::Saver`: one file or shards, all or nothing (with `std`) |
 //!

@@ -140,12 +140,13 @@ fn what_is_removed_and_what_is_not() {
     for name in ["config.json", "model-00001-of-00001.safetensors", "other.safetensors"] {
         put(name);
     }
-    // Of a model before, and what a killed save left.
+    // Of a download that is not finished, and what a killed save left.
     put("model-00001-of-00009.safetensors");
     put("model-gen7-00001-of-00002.safetensors");
     save(Saver::new(), folder.path(), 10, &[10, 10], 1).unwrap();
     let mut expected = vec![
         "config.json",
+        "model-00001-of-00009.safetensors",
         "model-gen8-00001-of-00002.safetensors",
         "model-gen8-00002-of-00002.safetensors",
         "model.safetensors.index.json",
@@ -153,13 +154,22 @@ fn what_is_removed_and_what_is_not() {
     ];
     assert_eq!(names(folder.path()), expected);
     save(Saver::new(), folder.path(), 100, &[10, 10], 1).unwrap();
-    expected = vec!["config.json", "model.safetensors", "other.safetensors"];
+    expected = vec!["config.json", "model-00001-of-00009.safetensors", "model.safetensors", "other.safetensors"];
     assert_eq!(names(folder.path()), expected);
     // An index that is no index is replaced.
     fs::write(folder.path().join("model.safetensors.index.json"), b"{").unwrap();
     put("model-00001-of-00002.safetensors");
     save(Saver::new(), folder.path(), 10, &[10, 10], 1).unwrap();
-    assert_eq!(names(folder.path())[1], "model-gen2-00001-of-00002.safetensors");
+    expected = vec![
+        "config.json",
+        "model-00001-of-00002.safetensors",
+        "model-00001-of-00009.safetensors",
+        "model-gen2-00001-of-00002.safetensors",
+        "model-gen2-00002-of-00002.safetensors",
+        "model.safetensors.index.json",
+        "other.safetensors",
+    ];
+    assert_eq!(names(folder.path()), expected);
     assert!(read(folder.path()).is_ok());
 }
 
@@ -184,13 +194,15 @@ fn shards_are_not_kept_open() {
 #[test]
 fn old_files_that_stay_are_told_of() {
     let folder = tempfile::tempdir().unwrap();
-    save(Saver::new(), folder.path(), 10, &[10, 10], 1).unwrap();
+    for value in [0, 1] {
+        save(Saver::new(), folder.path(), 10, &[10, 10], value).unwrap();
+    }
     let watch = |step: Step, path: &Path| {
-        let stuck = step == Step::Remove && path.ends_with("model-00002-of-00002.safetensors");
+        let stuck = step == Step::Remove && path.ends_with("model-gen2-00002-of-00002.safetensors");
         if stuck { Err(std::io::ErrorKind::PermissionDenied.into()) } else { Ok(()) }
     };
     let saved = save(Saver::new().with_watch(&watch), folder.path(), 10, &[10, 10], 2).unwrap();
-    assert_eq!(saved.left(), [folder.path().join("model-00002-of-00002.safetensors")]);
+    assert_eq!(saved.left(), [folder.path().join("model-gen2-00002-of-00002.safetensors")]);
     assert_eq!(read(folder.path()).unwrap()["a"], (10, 2));
     // The next save removes it.
     save(Saver::new(), folder.path(), 10, &[10, 10], 3).unwrap();

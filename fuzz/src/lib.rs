@@ -7,6 +7,7 @@ pub mod corpus;
 pub mod r#gen;
 pub mod heap;
 pub mod naive_gguf;
+pub mod naive_quant;
 pub mod oracle;
 pub mod sink;
 pub mod smoke;

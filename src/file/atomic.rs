@@ -18,7 +18,10 @@ pub use step::{Cancelled, Step, Watch};
 use place::Place;
 
 /// Bytes that are held back so that many small tensors make one write.
-const BUFFER: usize = 1 << 20;
+const BUFFER: usize = 256 << 10;
+
+/// Bytes from which on a tensor is written from where it is: copying it would cost more than the call.
+const DIRECT: usize = 64 << 10;
 
 /// Bytes of the largest write: between two of them a [`Watch`] is asked.
 const CHUNK: usize = 8 << 20;
@@ -161,13 +164,14 @@ impl<'w> Atomic<'w> {
 
     /// Writes all of `bytes`, behind what the buffer held.
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if bytes.len() > self.buffer.capacity().saturating_sub(self.buffer.len()) {
-            self.drain()?;
-        }
-        if bytes.len() < self.buffer.capacity() {
+        if bytes.len() < DIRECT {
+            if bytes.len() > BUFFER.saturating_sub(self.buffer.len()) {
+                self.drain()?;
+            }
             self.buffer.extend_from_slice(bytes);
             return Ok(());
         }
+        self.drain()?;
         for chunk in bytes.chunks(CHUNK) {
             self.staged.before(Step::Write)?;
             self.file.write_all(chunk)?;

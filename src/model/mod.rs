@@ -29,6 +29,7 @@ mod file;
 mod folder;
 mod load;
 mod metadata;
+pub mod mixture;
 pub mod names;
 mod open;
 mod options;

@@ -49,7 +49,7 @@ pub fn faults(kind: GgmlType, order: Endian, bytes: &[u8]) -> Result<Faults<'_>,
 
 /// How a number that has to be finite is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+pub(crate) enum Form {
     Half,
     Brain,
     Single,
@@ -61,7 +61,7 @@ enum Form {
 }
 
 /// The numbers of a block that have to be finite: how they are stored, and where they begin.
-const fn numbers(kind: GgmlType) -> (Form, &'static [usize]) {
+pub(crate) const fn numbers(kind: GgmlType) -> (Form, &'static [usize]) {
     match kind {
         GgmlType::F32 | GgmlType::Q8_K => (Form::Single, &[0]),
         GgmlType::F64 => (Form::Double, &[0]),

@@ -4,12 +4,17 @@
 
 use super::half::{f16, spread1, spread2};
 
+/// The bits of a byte at their places.
+const PLACES: [u8; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+
 /// The fifth bits of 32 elements, each at its place in a byte.
 #[inline]
 fn fifth_bits(packed: [u8; 4]) -> [u8; 32] {
     let mut bits = [0; 32];
     for (eight, byte) in bits.as_chunks_mut::<8>().0.iter_mut().zip(packed) {
-        *eight = (spread1(byte) << 4).to_le_bytes();
+        for (bit, place) in eight.iter_mut().zip(PLACES) {
+            *bit = if byte & place == 0 { 0 } else { 0x10 };
+        }
     }
     bits
 }

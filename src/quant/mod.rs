@@ -40,6 +40,7 @@ mod ternary;
 mod view;
 
 pub use check::{Faults, check_row, faults};
+pub(crate) use check::{Form, numbers};
 pub use encode::{NonFinite, encode, encode_with, is_encodable};
 pub use error::{Fault, QuantError, What};
 pub use order::swap_order;

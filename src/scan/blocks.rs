@@ -3,6 +3,7 @@
 use super::Census;
 use crate::gguf::{Endian, GgmlType};
 use crate::num;
+use crate::quant::{self, Form};
 
 /// Where a type of blocks keeps its scales.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +13,7 @@ pub(super) struct Block {
     endian: Endian,
 }
 
-/// The scales of a block, by their place in it. The layouts are those of `ggml-common.h`.
+/// The scales of a block, by their place in it.
 #[derive(Clone, Copy, Debug)]
 enum Scale {
     /// A half.
@@ -37,31 +38,16 @@ const MAGNITUDE: u16 = 0x7FFF;
 impl Block {
     /// The layout of a type, `None` for plain and for unknown ones.
     pub(super) const fn new(kind: GgmlType, endian: Endian) -> Option<Self> {
-        let scale = match kind {
-            GgmlType::Q4_0
-            | GgmlType::Q5_0
-            | GgmlType::Q8_0
-            | GgmlType::Q1_0
-            | GgmlType::Q2_0
-            | GgmlType::IQ1_S
-            | GgmlType::IQ2_XXS
-            | GgmlType::IQ2_XS
-            | GgmlType::IQ2_S
-            | GgmlType::IQ3_XXS
-            | GgmlType::IQ3_S
-            | GgmlType::IQ4_NL
-            | GgmlType::IQ4_XS => Scale::One(0),
-            GgmlType::Q3_K => Scale::One(108),
-            GgmlType::Q6_K => Scale::One(208),
-            GgmlType::TQ1_0 => Scale::One(52),
-            GgmlType::TQ2_0 => Scale::One(64),
-            GgmlType::Q4_1 | GgmlType::Q5_1 | GgmlType::Q8_1 | GgmlType::Q4_K | GgmlType::Q5_K => Scale::Two(0),
-            GgmlType::Q2_K => Scale::Two(80),
-            GgmlType::Q8_K => Scale::Single,
-            GgmlType::IQ1_M => Scale::Parts(48),
-            GgmlType::MXFP4 => Scale::Power,
-            GgmlType::NVFP4 => Scale::Narrow,
-            _ => return None,
+        if kind.dtype().is_some() {
+            return None;
+        }
+        let scale = match quant::numbers(kind) {
+            (Form::Half, [at]) => Scale::One(*at),
+            (Form::Half, [at, _]) => Scale::Two(*at),
+            (Form::Single, _) => Scale::Single,
+            (Form::Spread, [at]) => Scale::Parts(*at),
+            (Form::Exponent, _) => Scale::Power,
+            _ => Scale::Narrow,
         };
         match kind.block_bytes() {
             Some(bytes) => Some(Self { unit: num::widen32(bytes), scale, endian }),

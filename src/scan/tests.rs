@@ -1,4 +1,5 @@
 use super::*;
+use crate::quant;
 use std::vec;
 use std::vec::Vec;
 
@@ -175,6 +176,42 @@ fn every_scale_of_every_block() {
                 let turned: Vec<u8> = code.iter().rev().copied().collect();
                 data[unit * 70 + place..][..*width].copy_from_slice(&turned);
                 assert_eq!(counts(&look(&big, &data)), want, "{kind}");
+            }
+        }
+    }
+}
+
+/// Bytes that repeat on every machine, in which each code of a scale comes up.
+fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state.to_be_bytes()[0]
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+#[test]
+fn what_is_counted_is_what_the_check_of_rows_objects_to() {
+    for (seed, kind) in (1..).zip(GgmlType::ALL.iter().copied()) {
+        let unit = num::widen32(kind.block_bytes().unwrap());
+        for endian in [Endian::Little, Endian::Big] {
+            let data = noise(unit * 500, seed);
+            let faults = quant::faults(kind, endian, &data).unwrap();
+            let mut blocks: Vec<u64> = faults.map(|fault| fault.block()).collect();
+            blocks.dedup();
+            let mut scan = Scan::gguf(kind, endian);
+            scan.feed(&data);
+            let census = scan.census();
+            let [nan, infinite, _, scales] = counts(&census);
+            let firsts = [nan.1, infinite.1, scales.1];
+            let first = firsts.into_iter().flatten().min().map(|at| at / num::widen(unit));
+            if kind == GgmlType::F64 {
+                // The reference objects to doubles too large for a single as well.
+                assert!(nan.0 + infinite.0 <= num::widen(blocks.len()));
+            } else {
+                assert_eq!(nan.0 + infinite.0 + scales.0, num::widen(blocks.len()), "{kind}");
+                assert_eq!(first, blocks.first().copied(), "{kind}");
             }
         }
     }

@@ -115,45 +115,52 @@ pub(super) fn matvec(level: super::Level, ty: WeightType, bytes: &[u8], x: &[f32
     true
 }
 
-/// How many rows an axpy takes at once: so many streams, and as many fewer passes over the sums.
+/// How many rows an axpy takes at once: so many streams from memory, and so many times fewer passes over the sums.
 const STREAMS: usize = 8;
 
 /// Adds `Σ x[i] · rows[i]` to `out`. `stride` is the distance of the rows in bytes.
 #[inline(always)]
 fn axpy<L: Lanes, S: Source>(l: L, bytes: &[u8], stride: usize, x: &[f32], out: &mut [f32]) {
-    let mut at = 0;
+    let width = out.len() * S::BYTES;
+    let row = |at: usize| bytes.get(at * stride..).and_then(|rest| rest.get(..width)).unwrap_or_default();
     let (eights, last) = x.as_chunks::<STREAMS>();
-    for eight in eights {
-        axpy_rows::<L, S, STREAMS>(l, bytes.get(at..).unwrap_or_default(), stride, *eight, out);
-        at += STREAMS * stride;
+    for (at, eight) in eights.iter().enumerate() {
+        axpy_eight::<L, S>(l, core::array::from_fn(|lane| row(STREAMS * at + lane)), *eight, out);
     }
-    for one in last {
-        axpy_rows::<L, S, 1>(l, bytes.get(at..).unwrap_or_default(), stride, [*one], out);
-        at += stride;
+    for (at, one) in last.iter().enumerate() {
+        let (row, factor) = (row(STREAMS * eights.len() + at), l.splat(*one));
+        for (part, out) in row.chunks(L::N * S::BYTES).zip(out.chunks_mut(L::N)) {
+            let sum = l.fma(S::load(l, part), factor, l.load(out));
+            l.store(out, sum);
+        }
     }
 }
 
+/// The rows are walked in step by one counter, which arrays of iterators would not be.
 #[inline(always)]
-fn axpy_rows<L: Lanes, S: Source, const R: usize>(l: L, bytes: &[u8], stride: usize, x: [f32; R], out: &mut [f32]) {
-    let width = out.len() * S::BYTES;
+fn axpy_eight<L: Lanes, S: Source>(l: L, rows: [&[u8]; STREAMS], x: [f32; STREAMS], out: &mut [f32]) {
+    let bytes = L::N * S::BYTES;
     let factors = x.map(|x| l.splat(x));
-    let mut rows: [&[u8]; R] = [&[]; R];
-    for (at, row) in rows.iter_mut().enumerate() {
-        *row = bytes.get(at * stride..).and_then(|rest| rest.get(..width)).unwrap_or_default();
+    let [f0, f1, f2, f3, f4, f5, f6, f7] = factors;
+    let parts = rows.map(|row| row.chunks_exact(bytes));
+    let tails = parts.each_ref().map(core::slice::ChunksExact::remainder);
+    let [r0, r1, r2, r3, r4, r5, r6, r7] = parts;
+    let (low, high) = (r0.zip(r1).zip(r2.zip(r3)), r4.zip(r5).zip(r6.zip(r7)));
+    let mut outs = out.chunks_exact_mut(L::N);
+    for ((((r0, r1), (r2, r3)), ((r4, r5), (r6, r7))), out) in low.zip(high).zip(outs.by_ref()) {
+        let first = l.fma(S::load(l, r1), f1, l.fma(S::load(l, r0), f0, l.load(out)));
+        let second = l.fma(S::load(l, r3), f3, l.mul(S::load(l, r2), f2));
+        let third = l.fma(S::load(l, r5), f5, l.mul(S::load(l, r4), f4));
+        let fourth = l.fma(S::load(l, r7), f7, l.mul(S::load(l, r6), f6));
+        l.store(out, l.add(l.add(first, second), l.add(third, fourth)));
     }
-    let mut parts = rows.map(|row| row.chunks(L::N * S::BYTES));
-    for out in out.chunks_mut(L::N) {
+    let out = outs.into_remainder();
+    if !out.is_empty() {
         let mut sum = l.load(out);
-        let mut other = l.zero();
-        for (at, (part, factor)) in parts.iter_mut().zip(factors).enumerate() {
-            let row = S::load(l, part.next().unwrap_or_default());
-            if at % 2 == 0 {
-                sum = l.fma(row, factor, sum);
-            } else {
-                other = l.fma(row, factor, other);
-            }
+        for (tail, factor) in tails.into_iter().zip(factors) {
+            sum = l.fma(S::load(l, tail), factor, sum);
         }
-        l.store(out, l.add(sum, other));
+        l.store(out, sum);
     }
 }
 

@@ -65,6 +65,15 @@
     reason = "kernels: lengths are checked at the entry points, numbers are small, all must be inlined into the functions \
               that enable instructions, and each target sees another part"
 )]
+#![cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(
+        dead_code,
+        unused_variables,
+        clippy::unused_self,
+        reason = "only x86-64 has kernels for tiles of 8-bit and BF16 numbers"
+    )
+)]
 
 mod act;
 mod dense;
@@ -81,9 +90,6 @@ mod q8;
 mod unpack;
 mod weight;
 
-#[cfg(test)]
-mod tests;
-
 use core::fmt;
 
 pub use act::Act;
@@ -91,8 +97,8 @@ pub use level::{Level, VARIABLE};
 pub use mat::MatMut;
 pub use matrix::{MANY, Matrix, Scratch, Then};
 pub use ops::{
-    Gelu, add, add_scaled, argmax, bf16_to_f32, dot, f16_to_f32, f32_to_bf16, f32_to_f16, gelu, layer_norm, relu,
-    softmax,
+    Gelu, add, add_scaled, argmax, bf16_to_f32, dot, f16_to_f32, f32_to_bf16, f32_to_f16, gelu, layer_norm, max,
+    relu, softmax,
 };
 pub use weight::{Form, WeightType};
 

@@ -255,6 +255,11 @@ fn argmax_all<L: Lanes>(l: L, x: &[f32]) -> Option<usize> {
 }
 
 dispatch! {
+    /// The greatest value: −∞ without values, NaN where one is NaN.
+    pub fn max(x: &[f32]) -> f32 = greatest;
+}
+
+dispatch! {
     /// Where the greatest value stands, the first of equals; the first NaN where there is one; `None` without values.
     pub fn argmax(x: &[f32]) -> Option<usize> = argmax_all;
 }

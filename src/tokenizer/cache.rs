@@ -1,33 +1,30 @@
 //! Pieces met before, and their tokens: bounded, and exact since each is kept whole.
 //!
-//! Short pieces stand in sets of two that fill a cache line; of two the one used last stays. Longer ones, and those of
-//! many tokens, have a table of their own with one place for each hash.
+//! Short pieces stand in sets of two that fill a line of the machine's cache; of two the one used last stays. Longer ones,
+//! and short ones of many tokens, have a table of their own with one place for each hash.
 
 use alloc::vec::Vec;
 
-use super::hash::{Key, low, words};
+use super::hash::{Key, LongKey, low, words};
 use crate::num;
 
-/// The most tokens of a short piece that are kept in place.
-pub(super) const SHORT_IDS: usize = 4;
-/// The longest piece in the second table.
-pub(super) const LONG_LEN: usize = 48;
-/// The most tokens of a piece in the second table.
-const LONG_IDS: usize = 19;
+/// Sets of short pieces: 4 MiB.
+const SETS: usize = 1 << 16;
+/// Places for longer ones: 6 MiB.
+const LONGS: usize = 1 << 16;
 
-/// Sets of short pieces: 2 MiB.
-const SETS: usize = 1 << 15;
-/// Places for longer ones: 1 MiB.
-const LONGS: usize = 1 << 13;
+/// The most tokens of a short piece, and of a longer one.
+pub(super) const SHORT_IDS: usize = 8;
+pub(super) const LONG_IDS: usize = 32;
 
-/// Ids have at most 21 bits; how many there are stands above the first.
-const COUNT_SHIFT: u32 = 24;
+/// Ids of 16 bits, or in a larger vocabulary of two halves, low one first; the last place says how many there are.
+type Ids<const N: usize> = [u16; N];
 
-/// A short piece: its key, and its ids two to a word.
+/// A piece of at most 15 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Short {
     key: Key,
-    ids: [u64; 2],
+    ids: Ids<SHORT_IDS>,
 }
 
 /// Two short pieces, in one line of the machine's cache.
@@ -35,27 +32,42 @@ struct Short {
 #[repr(align(64))]
 struct Set([Short; 2]);
 
-/// A longer piece: its bytes, zeros behind them, and its ids.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
+/// A piece of at most 31 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(32))]
 struct Long {
-    bytes: [u8; LONG_LEN],
-    ids: [u32; LONG_IDS],
-    len: u16,
-    count: u16,
+    key: LongKey,
+    ids: Ids<LONG_IDS>,
 }
 
-impl Default for Long {
+/// A piece of at most 64 bytes: rulings, indentation, long words.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Run {
+    bytes: [u8; RUN_LEN],
+    ids: Ids<LONG_IDS>,
+    len: u8,
+}
+
+impl Default for Run {
     fn default() -> Self {
-        Self { bytes: [0; LONG_LEN], ids: [0; LONG_IDS], len: 0, count: 0 }
+        Self { bytes: [0; RUN_LEN], ids: [0; LONG_IDS], len: 0 }
     }
 }
 
-/// Both tables. Without memory for them, or where they are not wanted, nothing is found.
+/// The longest piece that is kept.
+pub(super) const RUN_LEN: usize = 64;
+/// Places for such: 1.5 MiB.
+const RUNS: usize = 1 << 13;
+
+/// All tables. Without memory for them, or where they are not wanted, nothing is found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
     sets: Vec<Set>,
     longs: Vec<Long>,
+    runs: Vec<Run>,
+    /// Whether ids take two places.
+    wide: bool,
 }
 
 /// `count` empty places, or none where there is no memory for them.
@@ -63,137 +75,211 @@ fn places<T: Clone + Default>(count: usize) -> Vec<T> {
     super::hash::zeros(count).unwrap_or_default()
 }
 
+/// The ids in the first places, and how many they are.
+#[inline]
+fn unpack<const N: usize>(ids: &Ids<N>, wide: bool) -> ([u32; N], usize) {
+    let count = ids.last().copied().map_or(0, usize::from);
+    if !wide {
+        return (ids.map(u32::from), count);
+    }
+    let mut all = [0; N];
+    let (pairs, _) = ids.as_chunks::<2>();
+    for (id, [low, high]) in all.iter_mut().zip(pairs) {
+        *id = u32::from(*low) | u32::from(*high) << 16;
+    }
+    (all, count)
+}
+
+/// Places for these ids, where there are enough.
+fn pack<const N: usize>(ids: &[u32], wide: bool) -> Option<Ids<N>> {
+    let mut all = [0; N];
+    let (last, places) = all.split_last_mut()?;
+    *last = u16::try_from(ids.len()).ok()?;
+    if wide {
+        let (pairs, _) = places.as_chunks_mut::<2>();
+        for (pair, id) in pairs.get_mut(..ids.len())?.iter_mut().zip(ids) {
+            let [a, b, c, d] = id.to_le_bytes();
+            *pair = [u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])];
+        }
+    } else {
+        for (place, id) in places.get_mut(..ids.len())?.iter_mut().zip(ids) {
+            *place = u16::try_from(*id).ok()?;
+        }
+    }
+    Some(all)
+}
+
+#[inline]
+fn place(hash: u64, places: usize) -> usize {
+    num::widen32(low(hash >> 32)) & places.wrapping_sub(1)
+}
+
 impl Cache {
-    /// Empty tables of the usual size.
-    pub(super) fn new() -> Self {
-        Self { sets: places(SETS), longs: places(LONGS) }
+    /// Empty tables of the usual size, for a vocabulary of `tokens`.
+    pub(super) fn new(tokens: usize) -> Self {
+        Self { sets: places(SETS), longs: places(LONGS), runs: places(RUNS), wide: tokens > 1 << 16 }
+    }
+
+    /// Fetches the place of a short piece.
+    #[inline]
+    pub(super) fn touch(&self, hash: u64) -> u64 {
+        let Some(Set([Short { key: [word, _], .. }, _])) = self.sets.get(place(hash, SETS)) else { return 0 };
+        *word
     }
 
     /// The tokens of a short piece in the first places, and how many they are; 0 where it is not known.
     #[inline]
     pub(super) fn short(&mut self, key: Key, hash: u64) -> ([u32; SHORT_IDS], usize) {
-        let place = num::widen32(low(hash >> 40)) & (SETS.wrapping_sub(1));
-        let Some(Set(set)) = self.sets.get_mut(place) else { return ([0; SHORT_IDS], 0) };
+        let Some(Set(set)) = self.sets.get_mut(place(hash, SETS)) else { return ([0; SHORT_IDS], 0) };
         let [first, second] = *set;
-        let found = if first.key == key {
-            first.ids
-        } else if second.key == key {
-            *set = [second, first];
-            second.ids
-        } else {
-            return ([0; SHORT_IDS], 0);
-        };
-        let [a, b] = found;
-        let count = num::widen32(low(a) >> COUNT_SHIFT);
-        ([low(a) & ((1 << COUNT_SHIFT) - 1), low(a >> 32), low(b), low(b >> 32)], count)
-    }
-
-    /// Keeps a short piece, if it has few enough tokens.
-    pub(super) fn put_short(&mut self, key: Key, hash: u64, ids: &[u32]) {
-        let place = num::widen32(low(hash >> 40)) & (SETS.wrapping_sub(1));
-        let Some(Set(set)) = self.sets.get_mut(place) else { return };
-        if ids.len() > SHORT_IDS {
-            return;
+        if first.key == key {
+            return unpack(&first.ids, self.wide);
         }
-        let id = |index: usize| ids.get(index).copied().map_or(0, u64::from);
-        let count = num::widen(ids.len()) << COUNT_SHIFT;
-        let new = Short { key, ids: [count | id(0) | id(1) << 32, id(2) | id(3) << 32] };
-        let [first, _] = *set;
-        *set = [new, first];
+        if second.key == key {
+            *set = [second, first];
+            return unpack(&second.ids, self.wide);
+        }
+        ([0; SHORT_IDS], 0)
     }
 
-    /// The tokens of a piece of up to [`LONG_LEN`] bytes.
+    /// Keeps a short piece; false where it has too many tokens.
+    pub(super) fn put_short(&mut self, key: Key, hash: u64, ids: &[u32]) -> bool {
+        let Some(ids) = pack(ids, self.wide) else { return false };
+        if let Some(Set(set)) = self.sets.get_mut(place(hash, SETS)) {
+            let [first, _] = *set;
+            *set = [Short { key, ids }, first];
+        }
+        true
+    }
+
+    /// The tokens of a piece of up to 31 bytes in the first places, and how many they are; 0 where it is not known.
     #[inline]
-    pub(super) fn long(&self, piece: &[u8], hash: u64) -> Option<&[u32]> {
-        let long = self.longs.get(num::widen32(low(hash >> 40)) & (LONGS.wrapping_sub(1)))?;
-        let known = usize::from(long.len) == piece.len() && long.bytes.get(..piece.len()) == Some(piece);
-        long.ids.get(..usize::from(long.count)).filter(|_| known)
+    pub(super) fn long(&self, key: LongKey, hash: u64) -> ([u32; LONG_IDS], usize) {
+        match self.longs.get(place(hash, LONGS)) {
+            Some(long) if long.key == key => unpack(&long.ids, self.wide),
+            _ => ([0; LONG_IDS], 0),
+        }
     }
 
-    /// Keeps a piece of up to [`LONG_LEN`] bytes, if it has few enough tokens.
-    pub(super) fn put_long(&mut self, piece: &[u8], hash: u64, ids: &[u32]) {
-        let place = num::widen32(low(hash >> 40)) & (LONGS.wrapping_sub(1));
-        let Some(long) = self.longs.get_mut(place) else { return };
-        let (Ok(len), Ok(count)) = (u16::try_from(piece.len()), u16::try_from(ids.len())) else { return };
-        if let (Some(bytes), Some(kept)) = (long.bytes.get_mut(..piece.len()), long.ids.get_mut(..ids.len())) {
+    /// Keeps a piece of up to 31 bytes, if it has few enough tokens.
+    pub(super) fn put_long(&mut self, key: LongKey, hash: u64, ids: &[u32]) {
+        if let (Some(long), Some(ids)) = (self.longs.get_mut(place(hash, LONGS)), pack(ids, self.wide)) {
+            *long = Long { key, ids };
+        }
+    }
+}
+
+impl Cache {
+    /// Appends the tokens of a piece of up to [`RUN_LEN`] bytes; false where it is not known.
+    pub(super) fn run(&self, piece: &[u8], hash: u64, out: &mut Vec<u32>) -> bool {
+        let Some(run) = self.runs.get(place(hash, RUNS)) else { return false };
+        if usize::from(run.len) != piece.len() || run.bytes.get(..piece.len()) != Some(piece) {
+            return false;
+        }
+        let (ids, count) = unpack(&run.ids, self.wide);
+        out.extend_from_slice(ids.get(..count).unwrap_or_default());
+        true
+    }
+
+    /// Keeps a piece of up to [`RUN_LEN`] bytes, if it has few enough tokens.
+    pub(super) fn put_run(&mut self, piece: &[u8], hash: u64, ids: &[u32]) {
+        let (Some(run), Some(ids)) = (self.runs.get_mut(place(hash, RUNS)), pack(ids, self.wide)) else { return };
+        if let Some(bytes) = run.bytes.get_mut(..piece.len()) {
             bytes.copy_from_slice(piece);
-            kept.copy_from_slice(ids);
-            (long.len, long.count) = (len, count);
+            run.ids = ids;
+            run.len = u8::try_from(piece.len()).unwrap_or(0);
         }
     }
 }
 
 /// Bytes of a window and what a key may be read from behind it.
-pub(super) const BLOCK: usize = 80;
+pub(super) const BLOCK: usize = 96;
 
-/// What to keep of the 16 bytes from the start of a short piece, and its length in the highest byte.
-const MASKS: [[u64; 3]; 16] = {
-    let mut masks = [[0; 3]; 16];
-    let mut len = 0_u64;
-    while len < 16 {
-        let low = if len >= 8 { u64::MAX } else { (1 << (8 * len)) - 1 };
-        let high = if len > 8 { (1 << (8 * (len - 8))) - 1 } else { 0 };
-        #[expect(
-            clippy::as_conversions,
-            clippy::cast_possible_truncation,
-            clippy::indexing_slicing,
-            reason = "evaluated by the compiler"
-        )]
-        {
-            masks[len as usize] = [low, high, len << 56];
+/// What to keep of the 32 bytes from the start of a piece.
+const MASKS: [LongKey; 32] = {
+    let mut masks = [[0; 4]; 32];
+    let mut byte = 0;
+    while byte < 31 * 32 {
+        let (len, at) = (byte / 32, byte % 32);
+        #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+        if at < len {
+            masks[len][at / 8] |= 0xFF << (8 * (at % 8));
         }
-        len += 1;
+        byte += 1;
     }
     masks
 };
 
+/// The length of a piece, where a key has it.
+#[inline]
+fn tag(len: usize) -> u64 {
+    num::widen(len) << 56
+}
+
 /// The key of the `len` bytes, 15 at most, from `from` on; the same as [`key`](super::hash::key) of that piece.
 #[inline]
 pub(super) fn key_at(block: &[u8; BLOCK], from: usize, len: usize) -> Option<Key> {
-    let [keep_low, keep_high, tag] = *MASKS.get(len)?;
+    let [keep_low, keep_high, ..] = *MASKS.get(len)?;
     let [low, high] = words(block.get(from..)?.first_chunk()?);
-    Some([low & keep_low, high & keep_high | tag])
+    Some([low & keep_low, high & keep_high | tag(len)])
+}
+
+/// The same for up to 31 bytes and [`long_key`](super::hash::long_key).
+#[inline]
+pub(super) fn long_key_at(block: &[u8; BLOCK], from: usize, len: usize) -> Option<LongKey> {
+    let [keep_a, keep_b, keep_c, keep_d] = *MASKS.get(len)?;
+    let bytes = block.get(from..)?.first_chunk::<32>()?;
+    let (low, high) = bytes.split_at_checked(16)?;
+    let ([a, b], [c, d]) = (words(low.first_chunk()?), words(high.first_chunk()?));
+    Some([a & keep_a, b & keep_b, c & keep_c, d & keep_d | tag(len)])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::hash::{Seed, key};
+    use super::super::hash::{Seed, key, long_key};
     use super::*;
     use std::vec::Vec;
 
     #[test]
     fn keys_are_the_same_wherever_they_are_read() {
         let block: [u8; BLOCK] = core::array::from_fn(|at| u8::try_from(at + 100).unwrap());
-        for from in 0..=64 {
-            for len in 1..=15 {
-                assert_eq!(
-                    key_at(&block, from, len),
-                    Some(key(&block[from..(from + len).min(BLOCK)])).filter(|_| from + 16 <= BLOCK)
-                );
+        for from in 0..64 {
+            for len in 1..=31 {
+                let piece = &block[from..from + len];
+                if len <= 15 {
+                    assert_eq!(key_at(&block, from, len), Some(key(piece)));
+                }
+                assert_eq!(long_key_at(&block, from, len), Some(long_key(piece)));
             }
         }
-        assert_eq!(key_at(&block, 0, 16), None);
+        assert_eq!(long_key_at(&block, 0, 32), None);
     }
 
     #[test]
     fn what_is_found_is_what_was_kept() {
-        let seed = Seed::of(b"");
-        let mut cache = Cache::new();
-        let piece = |n: u32| std::format!("piece {n}").into_bytes();
-        let ids = |n: u32| (0..n % 6).map(|i| (n * 7 + i) & 0x1F_FFFF).collect::<Vec<u32>>();
-        for n in 0..200_000 {
-            let (short, hash) = (key(&piece(n)), seed.piece(&piece(n)));
-            if n % 6 > 0 {
-                cache.put_short(short, hash, &ids(n));
-                cache.put_long(&piece(n), hash, &ids(n));
+        for tokens in [1 << 16, 1 << 21] {
+            let seed = Seed::of(b"");
+            let mut cache = Cache::new(tokens);
+            let piece = |n: u32| std::format!("piece {n}").into_bytes();
+            let most = u32::try_from(tokens - 1).unwrap();
+            let ids = |n: u32| (0..n % 18).map(|i| (n * 7777 + i) & most).collect::<Vec<u32>>();
+            let (short_most, long_most) = if tokens > 1 << 16 { (3, 15) } else { (7, 31) };
+            for n in 0..100_000_u32 {
+                let keys = |n| (key(&piece(n)), long_key(&piece(n)));
+                let hash = |n| (seed.short(keys(n).0), seed.long(keys(n).1));
+                let kept = cache.put_short(keys(n).0, hash(n).0, &ids(n));
+                assert_eq!(kept, ids(n).len() <= short_most);
+                cache.put_long(keys(n).1, hash(n).1, &ids(n));
+                for other in [n, n / 2, n / 3] {
+                    let (found, count) = cache.short(keys(other).0, hash(other).0);
+                    assert!(count == 0 || found[..count] == ids(other), "{other}");
+                    let (found, count) = cache.long(keys(other).1, hash(other).1);
+                    assert!(count == 0 || found[..count] == ids(other), "{other}");
+                }
+                assert_eq!(cache.short(keys(n).0, hash(n).0).1, if kept { ids(n).len() } else { 0 });
+                let count = if ids(n).len() <= long_most { ids(n).len() } else { 0 };
+                assert_eq!(cache.long(keys(n).1, hash(n).1).1, count);
             }
-            for other in [n, n / 2, n / 3] {
-                let (short, hash) = (key(&piece(other)), seed.piece(&piece(other)));
-                let (found, count) = cache.short(short, hash);
-                assert!(count == 0 || found[..count] == ids(other), "{other}");
-                assert!(cache.long(&piece(other), hash).is_none_or(|found| found == ids(other)));
-            }
-            assert_eq!(cache.short(short, hash).1, if n % 6 <= 4 { ids(n).len() } else { 0 });
         }
     }
 }

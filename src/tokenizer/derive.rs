@@ -7,19 +7,22 @@
 
 use alloc::vec::Vec;
 
-use super::hash::zeros;
 use super::merge::Scratch;
-use super::model::{Merge, Model, NONE};
+use super::model::{Merge, Model, NONE, Pairs};
+use super::hash::zeros;
 use super::vocab::{has, set};
 use crate::num;
 
-/// The merge that made each token, by id; [`NONE`] for bytes and for what is not made.
-struct Made<'a> {
+/// How each token comes about.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Made {
+    /// The merge that makes a token, by id; [`NONE`] for bytes and for what is not made.
     by: Vec<u32>,
-    merges: &'a [Merge],
+    /// The parts of each merge, by rank.
+    parts: Vec<(u32, u32)>,
 }
 
-impl Made<'_> {
+impl Made {
     /// When a token came about: 0 for bytes, then merges by rank.
     fn time(&self, id: u32) -> u64 {
         let by = self.by.get(num::widen32(id)).copied().unwrap_or(NONE);
@@ -28,7 +31,13 @@ impl Made<'_> {
 
     fn parts(&self, id: u32) -> Option<(u32, u32)> {
         let by = self.by.get(num::widen32(id)).copied()?;
-        self.merges.get(num::widen32(by)).map(|merge| (merge.left, merge.right))
+        self.parts.get(num::widen32(by)).copied()
+    }
+
+    /// Whether two tokens are what the bytes of both are encoded as. A row of tokens is what its bytes are encoded as if
+    /// this holds for each two neighbours: the first merge across a border would be one between those two.
+    pub(super) fn are_neighbours(&self, pairs: &Pairs, left: u32, right: u32) -> bool {
+        pairs.rank(left, right) == NONE && self.stay_apart(pairs, left, right)
     }
 
     /// Whether no merge goes across the border between two tokens while they come about.
@@ -36,7 +45,7 @@ impl Made<'_> {
     /// The two symbols at the border are followed back in time. A pair of them is merged if it comes before the merge that
     /// makes the left one part of something else, and not after the one that does so to the right one: of equal pairs the
     /// left goes first.
-    fn stay_apart(&self, model: &Model, left: u32, right: u32) -> bool {
+    fn stay_apart(&self, pairs: &Pairs, left: u32, right: u32) -> bool {
         let (mut left, mut right) = (left, right);
         let (mut left_until, mut right_until) = (u64::MAX, u64::MAX);
         loop {
@@ -51,7 +60,7 @@ impl Made<'_> {
                 let Some((part, _)) = self.parts(right) else { return true };
                 (right, right_until) = (part, right_time);
             }
-            let rank = model.pairs.rank(left, right);
+            let rank = pairs.rank(left, right);
             let time = u64::from(rank).saturating_add(1);
             if rank != NONE && time < left_until && time <= right_until {
                 return false;
@@ -60,22 +69,25 @@ impl Made<'_> {
     }
 }
 
-/// The tokens that their own bytes are encoded as, and whether every merge joins what lower ranks made; `None` where
-/// memory runs out.
-pub(super) fn whole(model: &Model, merges: &[Merge]) -> Option<(Vec<u64>, bool)> {
+/// The tokens that their own bytes are encoded as, and how they come about where every merge joins what lower ranks made;
+/// `None` where memory runs out.
+pub(super) fn whole(model: &Model, merges: &[Merge]) -> Option<(Vec<u64>, Option<Made>)> {
     match by_parts(model, merges)? {
-        Some(whole) => Some((whole, true)),
-        None => Some((by_trying(model)?, false)),
+        Some((whole, made)) => Some((whole, Some(made))),
+        None => Some((by_trying(model)?, None)),
     }
 }
 
 /// From the parts, in one pass; nothing where a merge joins what only later merges make.
-fn by_parts(model: &Model, merges: &[Merge]) -> Option<Option<Vec<u64>>> {
+fn by_parts(model: &Model, merges: &[Merge]) -> Option<Option<(Vec<u64>, Made)>> {
     let words = model.vocab.len().div_ceil(64);
     let (mut whole, mut wanted) = (zeros(words)?, zeros(words)?);
     let mut by = zeros(model.vocab.len())?;
     by.fill(NONE);
-    let mut made = Made { by, merges };
+    let mut parts = Vec::new();
+    parts.try_reserve_exact(merges.len()).ok()?;
+    parts.extend(merges.iter().map(|merge| (merge.left, merge.right)));
+    let mut made = Made { by, parts };
     for id in model.bytes {
         set(&mut whole, id);
     }
@@ -87,7 +99,7 @@ fn by_parts(model: &Model, merges: &[Merge]) -> Option<Option<Vec<u64>>> {
         if !right {
             set(&mut wanted, merge.right);
         }
-        if !(left && right) || has(&whole, merge.product) || !made.stay_apart(model, merge.left, merge.right) {
+        if !(left && right) || has(&whole, merge.product) || !made.stay_apart(&model.pairs, merge.left, merge.right) {
             continue;
         }
         if has(&wanted, merge.product) {
@@ -98,7 +110,7 @@ fn by_parts(model: &Model, merges: &[Merge]) -> Option<Option<Vec<u64>>> {
             *by = num::narrow32(rank).unwrap_or(NONE);
         }
     }
-    Some(Some(whole))
+    Some(Some((whole, made)))
 }
 
 /// By encoding each token's bytes.

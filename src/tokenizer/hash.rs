@@ -41,13 +41,35 @@ pub(super) type Key = [u64; 2];
 #[inline]
 pub(super) fn key(piece: &[u8]) -> Key {
     let mut buffer = [0_u8; 16];
-    for (to, from) in buffer.iter_mut().zip(piece.iter().take(KEY_LEN)) {
-        *to = *from;
+    let part = piece.get(..KEY_LEN).unwrap_or(piece);
+    if let Some(place) = buffer.get_mut(..part.len()) {
+        place.copy_from_slice(part);
     }
     if let Some(last) = buffer.last_mut() {
         *last = u8::try_from(piece.len()).unwrap_or(u8::MAX);
     }
     words(&buffer)
+}
+
+/// The longest piece whose bytes fit a long key.
+pub(super) const LONG_KEY_LEN: usize = 31;
+
+/// The same for up to [`LONG_KEY_LEN`] bytes in four words.
+pub(super) type LongKey = [u64; 4];
+
+/// The long key of a piece.
+pub(super) fn long_key(piece: &[u8]) -> LongKey {
+    let mut buffer = [[0_u8; 16]; 2];
+    let part = piece.get(..LONG_KEY_LEN).unwrap_or(piece);
+    if let Some(place) = buffer.as_flattened_mut().get_mut(..part.len()) {
+        place.copy_from_slice(part);
+    }
+    if let Some(last) = buffer.as_flattened_mut().last_mut() {
+        *last = u8::try_from(piece.len()).unwrap_or(u8::MAX);
+    }
+    let [first, second] = buffer;
+    let ([a, b], [c, d]) = (words(&first), words(&second));
+    [a, b, c, d]
 }
 
 #[inline]
@@ -89,6 +111,13 @@ impl Seed {
     pub(super) const fn short(self, key: Key) -> u64 {
         let [low, high] = key;
         fold(low ^ self.a, high ^ self.b)
+    }
+
+    /// The hash of a piece by its long key; another than [`piece`](Self::piece) gives.
+    #[inline]
+    pub(super) const fn long(self, key: LongKey) -> u64 {
+        let [a, b, c, d] = key;
+        fold(fold(a ^ self.a, b ^ self.b) ^ c, fold(c ^ self.b, d ^ self.a) ^ d)
     }
 
     /// The hash of any piece.
@@ -208,10 +237,7 @@ mod tests {
         for (at, one) in hashes.iter().enumerate() {
             for other in &hashes[at + 1..] {
                 assert_ne!(one.piece(b"word"), other.piece(b"word"));
-                assert_ne!(
-                    one.piece(b"a piece of more than 16 bytes"),
-                    other.piece(b"a piece of more than 16 bytes")
-                );
+                assert_ne!(one.piece(b"a piece of more than 16 bytes"), other.piece(b"a piece of more than 16 bytes"));
             }
         }
     }

@@ -1,14 +1,15 @@
 //! Merging: always the pair of the lowest rank, the leftmost of equals, until there is none left.
 //!
 //! Short pieces are done in arrays on the stack. For long ones a search for the lowest rank in each step would be
-//! quadratic. There, pairs wait in a queue for each rank; in a vocabulary in which merges only join what lower ranks made
-//! (as training makes them) the ranks come in ascending order, so each is visited once and everything is linear but the
-//! sorting of equal pairs. Other vocabularies take a heap.
+//! quadratic. In a vocabulary in which merges only join what lower ranks made, as training makes them, a row of tokens is
+//! right if each two neighbours are; so long pieces are done in short stretches, and the borders proved. Where that fails,
+//! and for other vocabularies, pairs wait in a heap.
 
 use alloc::collections::{BinaryHeap, TryReserveError};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use super::derive::Made;
 use super::model::{Model, NONE};
 use crate::num;
 
@@ -95,43 +96,21 @@ struct Symbol {
     next: u32,
 }
 
-/// A place that waits in the queue of its rank, and who waits behind it.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    place: u32,
-    next: u32,
-}
-
-/// The queue of a rank.
-#[derive(Clone, Copy, Debug)]
-struct Queue {
-    first: u32,
-    last: u32,
-    /// Whether places came in another order than from left to right.
-    mixed: bool,
-}
-
-impl Default for Queue {
-    fn default() -> Self {
-        Self { first: NONE, last: NONE, mixed: false }
-    }
-}
-
 /// What merging long pieces needs, kept from one to the next.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scratch {
     symbols: Vec<Symbol>,
-    waiting: Vec<Waiting>,
-    queues: Vec<Queue>,
-    /// A bit for each rank whose queue is not empty, and one for each word of those that is not zero.
-    ranks: Vec<u64>,
-    words: Vec<u64>,
     heap: BinaryHeap<Reverse<(u32, u32)>>,
-    sorted: Vec<u32>,
+    /// The tokens of the last stretch.
+    stretch: Vec<u32>,
 }
 
 /// What is kept of the memory for a long piece, in symbols.
 const KEPT: usize = 1 << 16;
+
+/// How many bytes of a stretch of 64 are believed, and how often in a row some may be taken back.
+const BELIEVED: usize = 48;
+const TRIES: u32 = 3;
 
 impl Scratch {
     /// Appends the tokens of a piece.
@@ -145,24 +124,83 @@ impl Scratch {
         Ok(())
     }
 
+    /// A piece of any length: stretch by stretch where that can be proved right, else all at once.
     #[cold]
     fn long(&mut self, model: &Model, piece: &[u8], out: &mut Vec<u32>) -> Result<(), TryReserveError> {
-        self.begin(model, piece)?;
-        if model.is_ordered() {
-            self.by_rank(model)?;
-        } else {
-            self.by_heap(model)?;
+        let before = out.len();
+        if let Some(made) = model.made() {
+            if self.by_stretches(model, made, piece, out)? {
+                return Ok(());
+            }
+            out.truncate(before);
         }
+        self.begin(model, piece)?;
+        self.by_heap(model)?;
         let mut place = 0;
         while let Some(symbol) = self.symbols.get(num::widen32(place)) {
             out.push(symbol.id);
             place = symbol.next;
         }
         if self.symbols.len() > KEPT {
-            (self.symbols, self.waiting, self.heap) = (Vec::new(), Vec::new(), BinaryHeap::new());
-            self.sorted = Vec::new();
+            (self.symbols, self.heap) = (Vec::new(), BinaryHeap::new());
         }
         Ok(())
+    }
+
+    /// Encodes 64 bytes at a time. What comes out near the end of a stretch may be wrong and is left to the next, which
+    /// begins where the last token that is believed ends. Whether the two fit is proved by the tokens at the border; where
+    /// they do not, some are taken back. False where even that does not help; then `out` holds something wrong.
+    fn by_stretches(
+        &mut self,
+        model: &Model,
+        made: &Made,
+        piece: &[u8],
+        out: &mut Vec<u32>,
+    ) -> Result<bool, TryReserveError> {
+        let (first, mut done, mut farthest, mut tries) = (out.len(), 0_usize, 0_usize, 0_u32);
+        let mut last: &[u8] = &[];
+        while let Some(rest) = piece.get(done..).filter(|rest| !rest.is_empty()) {
+            let stretch = rest.get(..SHORT).unwrap_or(rest);
+            // In a run of one symbol every stretch is the same.
+            if stretch != last {
+                self.stretch.clear();
+                self.stretch.try_reserve(SHORT)?;
+                short::<SHORT>(model, stretch, |id| self.stretch.push(id));
+                last = stretch;
+            }
+            let ids = out.get(first..).unwrap_or_default();
+            let fits = match (ids.last(), self.stretch.first()) {
+                (Some(left), Some(right)) => made.are_neighbours(&model.pairs, *left, *right),
+                _ => true,
+            };
+            if !fits {
+                tries = tries.saturating_add(1);
+                if tries > TRIES {
+                    return Ok(false);
+                }
+                let (mut back, wanted) = (0_usize, BELIEVED / 8 << tries);
+                while out.len() > first && back < wanted {
+                    back = back.saturating_add(out.pop().map_or(0, |id| model.vocab.token(id).len()));
+                }
+                done = done.saturating_sub(back);
+                continue;
+            }
+            let mut len = 0_usize;
+            for id in &self.stretch {
+                let token = model.vocab.token(*id).len();
+                if len > 0 && len.saturating_add(token) > BELIEVED && stretch.len() < rest.len() {
+                    break;
+                }
+                len = len.saturating_add(token);
+                out.push(*id);
+            }
+            done = done.saturating_add(len);
+            // Only what was never reached before counts, so that this ends.
+            if done > farthest {
+                (farthest, tries) = (done, 0);
+            }
+        }
+        Ok(true)
     }
 
     /// One symbol a byte.
@@ -232,93 +270,6 @@ impl Scratch {
                     self.heap.push(Reverse((rank, place)));
                 }
             }
-        }
-        Ok(())
-    }
-
-    /// Puts a place into the queue of its rank.
-    #[inline]
-    fn wait(&mut self, place: u32, rank: u32) {
-        let Some(queue) = self.queues.get_mut(num::widen32(rank)) else { return };
-        let new = num::narrow32(self.waiting.len()).unwrap_or(NONE);
-        self.waiting.push(Waiting { place, next: NONE });
-        if let Some(last) = self.waiting.get_mut(num::widen32(queue.last)).filter(|_| queue.first != NONE) {
-            last.next = new;
-            queue.mixed |= last.place > place;
-            queue.last = new;
-            return;
-        }
-        *queue = Queue { first: new, last: new, mixed: false };
-        let word = rank / 64;
-        super::vocab::set(&mut self.ranks, rank);
-        super::vocab::set(&mut self.words, word);
-    }
-
-    /// The lowest rank whose queue is not empty; its bit is taken.
-    fn lowest(&mut self) -> Option<u32> {
-        let (at, bits) = self.words.iter_mut().enumerate().find(|(_, bits)| **bits != 0)?;
-        let word = num::narrow32(at)?.checked_mul(64)?.checked_add(bits.trailing_zeros())?;
-        let ranks = self.ranks.get_mut(num::widen32(word))?;
-        let rank = word.checked_mul(64)?.checked_add(ranks.trailing_zeros())?;
-        *ranks &= ranks.wrapping_sub(1);
-        if *ranks == 0 {
-            *bits &= bits.wrapping_sub(1);
-        }
-        Some(rank)
-    }
-
-    fn by_rank(&mut self, model: &Model) -> Result<(), TryReserveError> {
-        let ranks = model.products.len();
-        self.waiting.clear();
-        self.waiting.try_reserve(self.symbols.len().saturating_mul(3))?;
-        if self.queues.len() != ranks {
-            (self.queues, self.ranks, self.words) = (Vec::new(), Vec::new(), Vec::new());
-            self.queues.try_reserve_exact(ranks)?;
-            self.ranks.try_reserve_exact(ranks.div_ceil(64))?;
-            self.words.try_reserve_exact(ranks.div_ceil(64 * 64))?;
-            self.queues.resize(ranks, Queue::default());
-            self.ranks.resize(ranks.div_ceil(64), 0);
-            self.words.resize(ranks.div_ceil(64 * 64), 0);
-        }
-        for place in 0..num::narrow32(self.symbols.len()).unwrap_or(NONE) {
-            let rank = self.symbol(place).rank;
-            if rank != NONE {
-                self.wait(place, rank);
-            }
-        }
-        while let Some(rank) = self.lowest() {
-            let queue = self.queues.get_mut(num::widen32(rank)).map(core::mem::take).unwrap_or_default();
-            if queue.mixed {
-                self.sort(queue.first)?;
-            }
-            let mut waiting = queue.first;
-            while let Some(Waiting { place, next }) = self.waiting.get(num::widen32(waiting)).copied() {
-                for (place, rank) in self.join(model, place, rank).into_iter().flatten() {
-                    if rank != NONE {
-                        self.wait(place, rank);
-                    }
-                }
-                waiting = next;
-            }
-        }
-        Ok(())
-    }
-
-    /// Sorts the places of a queue from left to right.
-    fn sort(&mut self, first: u32) -> Result<(), TryReserveError> {
-        self.sorted.clear();
-        let mut waiting = first;
-        while let Some(Waiting { place, next }) = self.waiting.get(num::widen32(waiting)).copied() {
-            self.sorted.try_reserve(1)?;
-            self.sorted.push(place);
-            waiting = next;
-        }
-        self.sorted.sort_unstable();
-        let mut waiting = first;
-        for place in &self.sorted {
-            let Some(slot) = self.waiting.get_mut(num::widen32(waiting)) else { break };
-            slot.place = *place;
-            waiting = slot.next;
         }
         Ok(())
     }

@@ -193,7 +193,7 @@ impl Tokenizer {
         text: &[u8],
         encode: impl Fn(&mut Encoder<'t>, &[u8], &mut Vec<u32>) -> Result<(), TryReserveError>,
     ) -> Vec<u32> {
-        let engine = if text.len() < CACHE_FROM { Engine::default() } else { Engine::cached() };
+        let engine = if text.len() < CACHE_FROM { Engine::default() } else { Engine::cached(&self.model) };
         let mut ids = Vec::new();
         if encode(&mut Encoder { tokenizer: self, engine }, text, &mut ids).is_err() {
             // What a vector does that cannot grow.
@@ -203,7 +203,7 @@ impl Tokenizer {
     }
 }
 
-/// Encodes text after text, and remembers pieces that it met: up to 3 MiB of them, however long the texts.
+/// Encodes text after text, and remembers pieces that it met: up to 12 MiB of them, however long the texts.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {
@@ -233,7 +233,7 @@ impl core::fmt::Debug for Encoder<'_> {
 impl<'t> Encoder<'t> {
     /// One that has met nothing yet. Where there is no memory for the cache it does without.
     pub fn new(tokenizer: &'t Tokenizer) -> Self {
-        Self { tokenizer, engine: Engine::cached() }
+        Self { tokenizer, engine: Engine::cached(&tokenizer.model) }
     }
 
     /// Appends the tokens of a text, special ones taken as plain text: tiktoken's `encode_ordinary`.

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::derive;
+use super::derive::{self, Made};
 use super::error::{Source, TokenizerError, TokenizerErrorKind as Kind};
 use super::hash::{SEEDS, Seed, capacity, zeros};
 use super::vocab::{Vocab, has, set};
@@ -109,8 +109,8 @@ pub(super) struct Model {
     joined: Vec<u64>,
     /// The tokens that are given whole where a piece is exactly theirs.
     whole: Vec<u64>,
-    /// Whether every merge joins what merges of lower rank made.
-    ordered: bool,
+    /// How tokens come about, where every merge joins what merges of lower rank made.
+    made: Option<Made>,
     ignore_merges: bool,
     longest: usize,
 }
@@ -138,20 +138,9 @@ impl Model {
         let byte_ranks = zeros(1 << 16).ok_or(memory)?;
         let joined = zeros(1 << 10).ok_or(memory)?;
         let whole = zeros(vocab.len().div_ceil(64)).ok_or(memory)?;
-        let mut model = Self {
-            vocab,
-            pairs,
-            products,
-            bytes,
-            byte_ranks,
-            joined,
-            whole,
-            ordered: false,
-            ignore_merges,
-            longest: 0,
-        };
+        let mut model = Self { vocab, pairs, products, bytes, byte_ranks, joined, whole, made: None, ignore_merges, longest: 0 };
         model.fill_bytes(merges);
-        (model.whole, model.ordered) = derive::whole(&model, merges).ok_or(memory)?;
+        (model.whole, model.made) = derive::whole(&model, merges).ok_or(memory)?;
         if ignore_merges {
             let all = 0..num::narrow32(model.vocab.len()).unwrap_or(0);
             for id in all.filter(|id| !model.vocab.is_special(*id)) {
@@ -231,9 +220,9 @@ impl Model {
         self.longest
     }
 
-    /// Whether ranks come in ascending order while a piece is merged.
-    pub(super) const fn is_ordered(&self) -> bool {
-        self.ordered
+    /// How tokens come about, where every merge joins what merges of lower rank made.
+    pub(super) const fn made(&self) -> Option<&Made> {
+        self.made.as_ref()
     }
 
     /// What a merge makes.

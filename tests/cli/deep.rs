@@ -270,14 +270,20 @@ mod linux {
         let sparse = File::create(&path).unwrap();
         (&sparse).write_all(&head).unwrap();
         sparse.set_len(head.len() as u64 + (1 << 38)).unwrap();
-        for (name, code) in [("-INT", 130), ("-TERM", 143)] {
+        let path = path.to_str().unwrap();
+        for (args, name, code) in [
+            (&["check", "--deep", "--format=jsonl", path][..], "-INT", 130),
+            (&["check", "--deep", path], "-TERM", 143),
+            (&["hash", path], "-INT", 130),
+            (&["diff", path, path], "-INT", 130),
+        ] {
             let mut command = tensorgate();
-            command.args(["check", "--deep", "--format=jsonl"]).arg(&path);
-            let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let command = command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let child = command.spawn().unwrap();
             listens(&child);
             signal(&child, name);
             let output = child.wait_with_output().unwrap();
-            assert_eq!((output.status.code(), output.status.signal()), (Some(code), None), "{name}");
+            assert_eq!((output.status.code(), output.status.signal()), (Some(code), None), "{args:?}");
             assert_eq!(
                 (output.stdout.as_slice(), output.stderr.as_slice()),
                 (&b""[..], &b"tensorgate: interrupted\n"[..])

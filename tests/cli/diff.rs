@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tensorgate::gguf::ValueType;
 
 use crate::common::gguf::Writer;
-use crate::common::{corpus, file};
+use crate::common::{corpus, file, shared};
 use crate::{Run, run};
 
 /// A safetensors file: metadata as JSON, then name, dtype, shape and data of each tensor.
@@ -104,9 +104,9 @@ fn programs_are_told_the_same() {
     assert_eq!(
         value["tensors"]["changed"][3],
         json!({
-            "name": "values",
-            "a": {"dtype": "F32", "shape": [5]}, "b": {"dtype": "F32", "shape": [5]},
-            "retyped": false, "reshaped": false,
+            "a": {"name": "values", "dtype": "F32", "shape": [5]},
+            "b": {"name": "values", "dtype": "F32", "shape": [5]},
+            "transposed": false, "retyped": false, "reshaped": false,
             "elements": 5, "differ": 3, "max": 1.0, "mean": 0.5, "not_finite": 1, "same_nan": 1,
             "not_compared": null,
         })
@@ -270,5 +270,75 @@ fn large_tensors_are_compared_whole_and_alike_on_any_number_of_threads() {
     for jobs in ["--jobs=2", "--jobs=5"] {
         assert_eq!(document(folder.path(), &["a.safetensors", "c.safetensors", jobs]), one);
         assert_eq!(document(folder.path(), &["b.safetensors", "c.safetensors", jobs]), rounded);
+    }
+}
+
+/// A GGUF file of one F32 tensor in two dimensions, outermost first.
+fn table(name: &str, rows: usize, width: usize, data: &[f32]) -> Vec<u8> {
+    let mut writer = Writer::new(1, 0);
+    writer.tensor(name, &[width as u64, rows as u64], 0, 0).data(0).raw(&singles(data));
+    writer.0.clone()
+}
+
+#[test]
+fn projections_of_a_gpt2_are_transposed_between_formats() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    // More than two steps of 65,536 elements.
+    let (inner, outer) = (3, 70_001);
+    let value = |row: usize, column: usize| f32::from(u16::try_from((row * 31 + column) % 1009).unwrap());
+    let st: Vec<f32> = (0..inner).flat_map(|row| (0..outer).map(move |column| value(row, column))).collect();
+    let mut gg: Vec<f32> = (0..outer).flat_map(|column| (0..inner).map(move |row| value(row, column))).collect();
+    let shape = format!("[{inner},{outer}]");
+    let mask = ("h.0.attn.bias", "U8", "[1,1,2,2]", vec![1, 0, 1, 1]);
+    let tensors = [mask, ("h.0.attn.c_attn.weight", "F32", &shape, singles(&st))];
+    fs::write(at("m.safetensors"), model("", &tensors)).unwrap();
+    fs::write(at("m.gguf"), table("blk.0.attn_qkv.weight", outer, inner, &gg)).unwrap();
+    let line = "1 tensor the same, 0 changed, 0 added, 0 removed, 1 buffer not compared; metadata not compared\n";
+    for (a, b) in [("m.safetensors", "m.gguf"), ("m.gguf", "m.safetensors")] {
+        let same = diff(folder.path(), &[a, b]);
+        assert_eq!((same.code, same.out.as_str()), (0, line));
+        let kept = document(folder.path(), &[a, b, "--names=keep"]);
+        assert_eq!(
+            kept["tensors"]["added"].as_array().unwrap().len()
+                + kept["tensors"]["removed"].as_array().unwrap().len(),
+            3
+        );
+    }
+    let places = [0, 1, 65_535, 65_536, 130_000, inner * outer - 1];
+    for place in places {
+        gg[place] += 0.5;
+    }
+    fs::write(at("m.gguf"), table("blk.0.attn_qkv.weight", outer, inner, &gg)).unwrap();
+    for jobs in ["--jobs=1", "--jobs=3"] {
+        let value = document(folder.path(), &["m.safetensors", "m.gguf", jobs]);
+        let change = &value["tensors"]["changed"][0];
+        assert_eq!((&change["differ"], &change["max"]), (&json!(places.len()), &json!(0.5)));
+        assert_eq!((&change["transposed"], &change["reshaped"]), (&json!(true), &json!(false)));
+        assert_eq!(change["b"]["name"], "blk.0.attn_qkv.weight");
+    }
+    // Not transposed it is of another shape, though it has as many elements.
+    fs::write(at("m.gguf"), table("blk.0.attn_qkv.weight", inner, outer, &st)).unwrap();
+    assert_eq!(document(folder.path(), &["m.safetensors", "m.gguf"])["tensors"]["changed"][0]["reshaped"], true);
+}
+
+#[test]
+fn a_gpt2_of_the_reference_converter_is_the_one_it_was_made_of() {
+    let (Some(hf), Some(gguf)) = (shared("tiny-gpt2"), shared("tiny-gpt2-gguf")) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (name, code) in [("tinyA-f32.gguf", 0), ("tinyA-f16.gguf", 1), ("tinyA-q8_0.gguf", 1)] {
+        for plain in ["tinyA-plain", "tinyA-prefix-attnbias-u8"] {
+            let (a, b) = (hf.join(plain), gguf.join(name));
+            let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
+            let found = diff(folder.path(), &[a, b, "--values"]);
+            assert_eq!(found.code, code, "{plain} {name}: {}", found.out);
+            assert!(found.out.contains(", 0 added, 0 removed"), "{}", found.out);
+            let value = document(folder.path(), &[a, b, "--values"]);
+            for change in value["tensors"]["changed"].as_array().unwrap() {
+                // Half of the last place of a half, or of a step of a block, of weights that are below one.
+                let most = if name.contains("f16") { 1.0 / 2048.0 } else { 1.0 / 127.0 };
+                assert!(change["max"].as_f64().unwrap() <= most && change["reshaped"] == false, "{change}");
+            }
+        }
     }
 }

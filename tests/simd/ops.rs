@@ -2,7 +2,7 @@
 
 use tensorgate::simd::{
     Gelu, Level, WeightType, add, add_scaled, argmax, bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, gelu,
-    layer_norm, relu, softmax,
+    layer_norm, max, relu, softmax,
 };
 
 use crate::blocks::Random;
@@ -117,7 +117,9 @@ fn argmax_finds_the_first() {
             let again = at + random.below(len - at);
             (x[at], x[again]) = (100.0, 100.0);
             assert_eq!(argmax(level, &x), Some(at), "{level} {len}");
+            assert_eq!(max(level, &x), 100.0, "{level} {len}");
             x[again] = f32::NAN;
+            assert!(max(level, &x).is_nan(), "{level} {len}");
             assert_eq!(argmax(level, &x), Some(again), "{level} {len}");
             assert_eq!(argmax(level, &vec![f32::NEG_INFINITY; len]), Some(0), "{level} {len}");
             x[again] = f32::INFINITY;

@@ -15,6 +15,7 @@ pub mod limits;
 pub mod promises;
 pub mod promises_gguf;
 pub mod promises_index;
+pub mod quant;
 pub mod slices;
 pub mod st_generated;
 pub mod st_lies;
@@ -57,6 +58,7 @@ targets! {
     json_serde,
     lent_vs_owned,
     limits,
+    quant,
     slices,
     st_generated,
     st_lies,

@@ -4,6 +4,8 @@ mod convert;
 mod diff;
 mod effort;
 mod hash;
+mod quantize;
+mod metadata;
 
 use std::path::PathBuf;
 
@@ -15,6 +17,8 @@ pub(crate) use convert::{ByteOrder, Convert, Names};
 pub(crate) use diff::Diff;
 pub(crate) use effort::Effort;
 pub(crate) use hash::Hash;
+pub(crate) use quantize::Quantize;
+pub(crate) use metadata::{Kind, Metadata, Place, SetPairs};
 
 use crate::judge::Options;
 
@@ -29,7 +33,8 @@ Examples:
   tensorgate inspect model.safetensors
   tensorgate inspect model.safetensors --json
   tensorgate hash model.safetensors
-  tensorgate diff model.safetensors models
+  tensorgate diff model.safetensors models/a.safetensors
+  tensorgate quantize gpt2/ gpt2.gguf --type q4_k_m
 
 Exit codes:
   0  every file was accepted; with hash --verify, diff: nothing differs
@@ -62,6 +67,9 @@ pub(crate) enum Command {
     Hash(Hash),
     Convert(Convert),
     Diff(Diff),
+    Quantize(Quantize),
+    #[command(subcommand)]
+    Metadata(Metadata),
 }
 
 /// Judge files: accepted, rejected (with the rule, the byte and the fix), or unreadable.

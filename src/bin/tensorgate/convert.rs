@@ -1,10 +1,10 @@
 //! `tensorgate convert`: a model in another way.
 
-mod gpt2;
-mod report;
+pub(crate) mod gpt2;
+pub(crate) mod report;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tensorgate::file::Saver;
 use tensorgate::gguf::Endian;
@@ -32,8 +32,8 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
         complain(fault);
         return Ok(Exit::Trouble);
     }
-    let naming = naming(args, &model, format);
-    let companion = match companion(args, &model, naming, format) {
+    let naming = naming(args.names, &model, format);
+    let companion = match companion(&args.from, &model, naming, format) {
         Ok(pairs) => pairs,
         Err(error) => {
             complain(&format!("{}: {error}", text::path(&args.from)));
@@ -62,37 +62,63 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
     }
     let plan = match conversion.plan(&model) {
         Ok(plan) => plan,
-        Err(error) => return Ok(refuse(args, &error)),
+        Err(error) => return Ok(refuse(&args.from, &error)),
     };
     bar.set_length(plan.byte_len());
     let place = place(args, format);
-    if let Some(folder) = place.folder() {
-        std::fs::create_dir_all(folder)?;
-    }
+    let made = Made::folder(place.folder())?;
     let saved = plan.save(place.target(), &saver);
     bar.finish_and_clear();
-    if let Some(exit) = work.exit() {
-        complain("interrupted; nothing was changed");
-        return Ok(exit);
-    }
-    match saved {
-        Ok(saved) => {
-            let mut files = saved.files().to_vec();
-            if let (Naming::Gpt2, Format::SafeTensors, Some(folder)) = (naming, format, place.folder()) {
-                match gpt2::write_beside(&model, folder) {
-                    Ok(beside) => files.extend(beside),
-                    Err(error) => complain(&error),
-                }
+    let saved = match saved {
+        Ok(saved) => saved,
+        Err(error) => {
+            drop(made);
+            // A signal that came too late has changed nothing about the new files.
+            if let Some(exit) = work.exit() {
+                complain("interrupted; nothing was changed");
+                return Ok(exit);
             }
-            let notes = companion.as_ref().map(|pairs| pairs.notes.clone()).unwrap_or_default();
-            report::print(
-                &mut output::stdout(),
-                args,
-                &report::Done { plan: &plan, report: &saved, files, notes },
-            )?;
-            Ok(Exit::Accepted)
+            return Ok(refuse(&args.from, &error));
         }
-        Err(error) => Ok(refuse(args, &error)),
+    };
+    made.keep();
+    let (mut files, mut exit) = (saved.files().to_vec(), Exit::Accepted);
+    if let (Naming::Gpt2, Format::SafeTensors, Some(folder)) = (naming, format, place.folder()) {
+        match gpt2::write_beside(&model, folder) {
+            Ok(beside) => files.extend(beside),
+            Err(error) => {
+                complain(&format!("the tensors are there, but not what goes with them: {error}"));
+                exit = Exit::Trouble;
+            }
+        }
+    }
+    let notes = companion.as_ref().map(|pairs| pairs.notes.clone()).unwrap_or_default();
+    report::print(&mut output::stdout(), args, &report::Done { plan: &plan, report: &saved, files, notes })?;
+    Ok(exit)
+}
+
+/// Folders that were made for the new model, and are removed where it does not come to be.
+struct Made(Vec<PathBuf>);
+
+impl Made {
+    /// Makes the folder, and those that it is in.
+    fn folder(folder: Option<&Path>) -> io::Result<Self> {
+        let Some(folder) = folder else { return Ok(Self(Vec::new())) };
+        let above = folder.ancestors().filter(|folder| !folder.as_os_str().is_empty());
+        let made = Self(above.take_while(|folder| !folder.exists()).map(Path::to_path_buf).collect());
+        std::fs::create_dir_all(folder)?;
+        Ok(made)
+    }
+
+    fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        // What somebody has put there meanwhile keeps its folder.
+        self.0.iter().all(|folder| std::fs::remove_dir(folder).is_ok());
     }
 }
 
@@ -111,7 +137,7 @@ fn format(args: &Convert) -> Option<Format> {
 }
 
 /// Whether a path is a folder, or is meant as one.
-fn is_folder(path: &Path) -> bool {
+pub(crate) fn is_folder(path: &Path) -> bool {
     path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
@@ -127,7 +153,7 @@ fn contradiction(args: &Convert, format: Format) -> Option<&'static str> {
 }
 
 /// Whether the names are GPT-2's and change.
-fn naming(args: &Convert, model: &Model, to: Format) -> Naming {
+pub(crate) fn naming(names: Names, model: &Model, to: Format) -> Naming {
     let is_gpt2 = || match model.format() {
         Format::Gguf => {
             let architecture = model.metadata().get("general.architecture");
@@ -142,7 +168,7 @@ fn naming(args: &Convert, model: &Model, to: Format) -> Naming {
                 && model.names().any(|name| gpt2_to_gguf(name).is_some())
         }
     };
-    match args.names {
+    match names {
         Names::Gpt2 => Naming::Gpt2,
         Names::Auto if model.format() != to && is_gpt2() => Naming::Gpt2,
         _ => Naming::Keep,
@@ -150,9 +176,14 @@ fn naming(args: &Convert, model: &Model, to: Format) -> Naming {
 }
 
 /// What a GGUF file says of a GPT-2 besides its tensors.
-fn companion(args: &Convert, model: &Model, naming: Naming, format: Format) -> Result<Option<gpt2::Pairs>, String> {
+pub(crate) fn companion(
+    from: &Path,
+    model: &Model,
+    naming: Naming,
+    format: Format,
+) -> Result<Option<gpt2::Pairs>, String> {
     let wanted = naming == Naming::Gpt2 && format == Format::Gguf && model.format() == Format::SafeTensors;
-    if wanted { gpt2::Pairs::of(model, &args.from).map(Some) } else { Ok(None) }
+    if wanted { gpt2::Pairs::of(model, from).map(Some) } else { Ok(None) }
 }
 
 /// Where the files go.
@@ -192,8 +223,8 @@ fn place(args: &Convert, format: Format) -> Place<'_> {
 }
 
 /// Says why nothing was written.
-fn refuse(args: &Convert, error: &ConvertError) -> Exit {
-    complain(&format!("{}: {error}", text::path(&args.from)));
+pub(crate) fn refuse(from: &Path, error: &ConvertError) -> Exit {
+    complain(&format!("{}: {error}", text::path(from)));
     if matches!(error, ConvertError::NotFinite { .. }) {
         complain("--allow-non-finite converts such values too");
     }

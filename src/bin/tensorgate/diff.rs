@@ -3,17 +3,19 @@
 mod human;
 mod json;
 mod metadata;
+mod pairing;
 mod tensors;
 
 use std::io::{self, Write};
 
-use crate::args::Diff;
+use crate::args::{Diff, Names};
 use crate::report::Report;
 use crate::side::{Lost, Side};
 use crate::work::Work;
 use crate::{Exit, complain, output};
 use metadata::Changes;
-use tensors::{Comparison, Pairing};
+use pairing::Pairing;
+use tensors::Comparison;
 
 /// All that was found.
 struct Found<'s> {
@@ -56,7 +58,7 @@ pub(crate) fn run(args: &Diff) -> io::Result<Exit> {
             return Ok(Exit::Trouble);
         }
     };
-    let pairing = Pairing::of(&a, &b);
+    let pairing = Pairing::of(&a, &b, args.names != Names::Keep);
     // Where nothing is to be told, the first difference is enough.
     let decided = !pairing.is_complete()
         || metadata.as_ref().is_some_and(|changes| !changes.is_empty())

@@ -1,8 +1,8 @@
 //! `tensorgate inspect`: what is in a file.
 
-mod gguf;
+pub(crate) mod gguf;
 mod group;
-mod human;
+pub(crate) mod human;
 mod index;
 mod json;
 mod tensor;

@@ -19,9 +19,11 @@ mod gpt2;
 mod hash;
 mod inspect;
 mod judge;
+mod metadata;
 mod open;
 mod output;
 mod parts;
+mod quantize;
 mod report;
 mod side;
 mod text;
@@ -44,6 +46,8 @@ fn main() -> ExitCode {
         Command::Hash(args) => hash::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Quantize(args) => quantize::run(&args),
+        Command::Metadata(args) => metadata::run(&args),
     };
     match outcome {
         Ok(exit) => exit.into(),

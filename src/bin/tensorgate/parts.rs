@@ -255,3 +255,25 @@ fn siblings(path: &Path, header: &gguf::Header<'_>) -> Vec<PathBuf> {
     let others = first.into_iter().flat_map(|name| (2..=name.count()).filter_map(move |n| name.sibling(n)));
     others.map(|name| path.with_file_name(name.to_string())).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_shrinks_or_changes_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.safetensors");
+        std::fs::write(&path, [0; 1000]).unwrap();
+        let head = Head::open(&path).unwrap();
+        let part = Part::new(&path, &head, Vec::new(), 3).unwrap();
+        assert_eq!((part.name().as_str(), part.len(), part.left_out), ("m.safetensors", 1000, 3));
+        let mut buffer = [1; 100];
+        part.read(&mut buffer, 900).unwrap();
+        assert_eq!(buffer, [0; 100]);
+        part.unchanged().unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(950).unwrap();
+        assert_eq!(part.read(&mut buffer, 900).unwrap_err().code(), "IO-CHANGED");
+        assert_eq!(part.unchanged().unwrap_err().code(), "IO-CHANGED");
+    }
+}

@@ -82,7 +82,7 @@ impl fmt::Display for Step {
 ///
 /// ```
 /// use std::sync::atomic::AtomicBool;
-/// use tensorgate::file::{Cancelled, Saver};
+/// use tensorgate::file::Saver;
 /// use tensorgate::safetensors::{NO_METADATA, TensorSpec};
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let path = folder.path().join("model.safetensors");

@@ -86,7 +86,7 @@ impl<'w> Folder<'w> {
     }
 
     /// What there is of the model before. Only files that are called as shards are ever meant to be removed, whatever an
-    /// index says.
+    /// index says, and of those that no index names, only this crate's own.
     pub(super) fn old_model(&self, lock: &Lock<'_>) -> Result<OldModel, AtomicError> {
         let failed = |error| AtomicError::new(Step::Inspect, &self.path, error);
         self.watch.before(Step::Inspect, &self.path).map_err(failed)?;
@@ -98,9 +98,10 @@ impl<'w> Folder<'w> {
             old.has_single |= name == SINGLE;
             let Some(given) = generation(&name) else { continue };
             old.next_generation = old.next_generation.max(given.saturating_add(1));
-            // What is called as a shard and named by nothing is of a model that was here before, or of a save that was
-            // killed: while the lock is held, no other save has shards that it is about to name.
-            if lock.held || named.contains(&name) {
+            // A later generation's names are this crate's own, so that one that nothing names is of a save that was killed:
+            // while the lock is held, no other save has shards that it is about to name. Hugging Face's names are also
+            // those of a download that is not finished.
+            if (lock.held && given > 1) || named.contains(&name) {
                 old.shards.push(name);
             }
         }

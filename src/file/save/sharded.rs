@@ -116,8 +116,8 @@ impl Saver<'_> {
     /// A model that was in the folder stays as it is, under its names, until the new one is whole and on the disk. Then the
     /// index is replaced in one step, and the old files are removed. So that no file of the old model is replaced before
     /// that, a folder that has shards gets new ones of other names, `model-gen2-00001-of-00003.safetensors` with a number
-    /// that is one more each time. As with Hugging Face's libraries, what is called as a shard is of the old model, also where
-    /// no index names it (where the file system has no locks, only what the index names is removed).
+    /// that is one more each time. Shards that no index names stay, since they may be of a download that is not finished, but
+    /// for those of later generations, which are of a save that was killed (where the file system has no locks, these stay too).
     ///
     /// ```
     /// use tensorgate::file::Saver;

@@ -59,6 +59,8 @@ pub struct Problem {
 pub enum ProblemKind {
     /// The format has no such type of elements.
     NoType(ElementType),
+    /// Values cannot be brought into that type here.
+    NotEncodable(ElementType),
     /// It has more dimensions than the format allows.
     Rank {
         /// How many it has.
@@ -80,6 +82,10 @@ pub enum ProblemKind {
         /// Bytes that it may have.
         most: u64,
     },
+    /// Its name is empty or has control characters, and the format's may not.
+    NameText,
+    /// Its dimensions are larger than the format counts.
+    Size,
     /// It is of a type that is not known, so that its bytes are not either.
     NoSize,
 }
@@ -89,11 +95,16 @@ impl fmt::Display for Problem {
         write!(f, "{:?}: ", Name::from(self.tensor.as_str()))?;
         match &self.kind {
             ProblemKind::NoType(element) => write!(f, "the format has no type {element}"),
+            ProblemKind::NotEncodable(element) => write!(f, "values cannot be brought into the type {element}"),
             ProblemKind::Rank { rank, most } => write!(f, "{rank} dimensions, and the format allows {most}"),
             ProblemKind::Rows { row, block } => {
                 write!(f, "rows of {row} elements are no whole number of blocks of {block}")
             }
             ProblemKind::Name { len, most } => write!(f, "a name of {len} bytes, and the format allows {most}"),
+            ProblemKind::NameText => {
+                f.write_str("the format allows no name that is empty or has control characters")
+            }
+            ProblemKind::Size => f.write_str("dimensions that are larger than the format counts"),
             ProblemKind::NoSize => f.write_str("its type is not known"),
         }
     }

@@ -4,7 +4,7 @@ use crate::gguf::GgmlType;
 
 /// What became of a tensor's values in another type.
 ///
-/// Errors are those of what a reader will decode, against the values before, both in `f32`.
+/// Errors are those of what a reader will decode, against the values before.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Loss {
     /// How many values there are.
@@ -13,8 +13,7 @@ pub struct Loss {
     pub not_finite: u64,
     /// Finite values that are infinite now.
     pub overflowed: u64,
-    /// Values that are subnormal now and were not zero before: F16 and BF16 only. They have lost precision if they were
-    /// normal before.
+    /// Values that are subnormal now and were not before, so that they have fewer digits: F32, F16 and BF16 only.
     pub subnormal: u64,
     /// Values that are zero now and were not before.
     pub vanished: u64,
@@ -57,36 +56,33 @@ impl Loss {
         if self.squared_values > 0.0 { (self.squared_error / self.squared_values).sqrt() } else { 0.0 }
     }
 
-    /// What a run of values lost; `now` is as many, decoded from what was written.
-    pub(super) fn of(before: &[f32], now: &[f32], kind: GgmlType) -> Self {
-        let least_normal = match kind {
-            GgmlType::F16 => f32::from_bits(0x3880_0000),
-            GgmlType::BF16 => f32::MIN_POSITIVE,
-            _ => 0.0,
-        };
+    /// What a run of values lost; `now` is as many, decoded from what was written. `kinds` are the type before and now.
+    pub(super) fn of<V: Copy + Into<f64>>(before: &[V], now: &[f32], kinds: (GgmlType, GgmlType)) -> Self {
         let mut loss = Self { values: crate::num::widen(before.len()), ..Self::default() };
+        let least = (least_normal(kinds.0), least_normal(kinds.1));
         for (before, now) in before.chunks(CHUNK).zip(now.chunks(CHUNK)) {
-            loss = loss.plus(&Self::of_chunk(before, now, least_normal));
+            loss = loss.plus(&Self::of_chunk(before, now, least));
         }
         loss
     }
 
-    fn of_chunk(before: &[f32], now: &[f32], least_normal: f32) -> Self {
+    fn of_chunk<V: Copy + Into<f64>>(before: &[V], now: &[f32], least: (f64, f64)) -> Self {
         let (mut not_finite, mut overflowed, mut subnormal, mut vanished) = (0_u32, 0_u32, 0_u32, 0_u32);
-        let (mut max, mut errors, mut values) = (0.0_f32, 0.0_f64, 0.0_f64);
+        let (mut max, mut errors, mut values) = (0.0_f64, 0.0_f64, 0.0_f64);
         for (before, now) in before.iter().zip(now) {
+            let (before, now): (f64, f64) = ((*before).into(), f64::from(*now));
             let finite = before.is_finite();
             not_finite = not_finite.wrapping_add(u32::from(!finite));
             overflowed = overflowed.wrapping_add(u32::from(finite & !now.is_finite()));
             let magnitude = now.abs();
-            let small = (magnitude > 0.0) & (magnitude < least_normal);
+            let small = (magnitude > 0.0) & (magnitude < least.1) & (before.abs() >= least.0);
             subnormal = subnormal.wrapping_add(u32::from(small));
-            vanished = vanished.wrapping_add(u32::from((*now == 0.0) & (*before != 0.0)));
+            vanished = vanished.wrapping_add(u32::from((now == 0.0) & (before != 0.0)));
             let both = finite & now.is_finite();
             let error = if both { (before - now).abs() } else { 0.0 };
-            let value = if finite { f64::from(*before) } else { 0.0 };
+            let value = if finite { before } else { 0.0 };
             max = max.max(error);
-            errors += f64::from(error) * f64::from(error);
+            errors += error * error;
             values += value * value;
         }
         Self {
@@ -95,10 +91,20 @@ impl Loss {
             overflowed: overflowed.into(),
             subnormal: subnormal.into(),
             vanished: vanished.into(),
-            max_error: max.into(),
+            max_error: max,
             squared_error: errors,
             squared_values: values,
         }
+    }
+}
+
+/// The smallest normal value of a type of plain numbers (IEEE 754's 2^-14, 2^-126, 2^-1022); blocks have none.
+const fn least_normal(kind: GgmlType) -> f64 {
+    match kind {
+        GgmlType::F16 => f64::from_bits(0x3F10_0000_0000_0000),
+        GgmlType::BF16 | GgmlType::F32 => f64::from_bits(0x3810_0000_0000_0000),
+        GgmlType::F64 => f64::MIN_POSITIVE,
+        _ => 0.0,
     }
 }
 
@@ -119,7 +125,8 @@ mod tests {
     fn each_kind_of_loss_is_counted_for_itself() {
         let before = [1.0, 1e6, 1e-6, 1e-9, f32::NAN, f32::INFINITY, 0.0, 3.0];
         let now = [1.0, f32::INFINITY, 1.013_279e-6, 0.0, f32::NAN, f32::INFINITY, 0.0, 3.5];
-        let loss = Loss::of(&before, &now, GgmlType::F16);
+        let to = |kind| (GgmlType::F32, kind);
+        let loss = Loss::of(&before, &now, to(GgmlType::F16));
         assert_eq!((loss.values, loss.not_finite, loss.overflowed), (8, 2, 1));
         assert_eq!((loss.subnormal, loss.vanished), (1, 1));
         assert_eq!(loss.max_error, 0.5);
@@ -127,19 +134,24 @@ mod tests {
         assert!(!loss.is_exact());
         // The smallest normal half is none; and blocks have none.
         let edge = [f32::from_bits(0x3880_0000)];
-        assert_eq!(Loss::of(&edge, &edge, GgmlType::F16).subnormal, 0);
-        assert_eq!(Loss::of(&[1e-6], &[1e-6], GgmlType::Q8_0).subnormal, 0);
-        assert!(Loss::of(&edge, &edge, GgmlType::F16).is_exact());
+        assert_eq!(Loss::of(&edge, &edge, to(GgmlType::F16)).subnormal, 0);
+        assert_eq!(Loss::of(&[1e-6_f32], &[1e-6], to(GgmlType::Q8_0)).subnormal, 0);
+        // What was subnormal before did not become so.
+        let small = [1e-6_f32, 1e-39];
+        assert_eq!(Loss::of(&small, &small, (GgmlType::F16, GgmlType::F16)).subnormal, 0);
+        assert_eq!(Loss::of(&small, &small, to(GgmlType::BF16)).subnormal, 0);
+        assert_eq!(Loss::of(&[1e-39_f64], &[1e-39], (GgmlType::F64, GgmlType::F32)).subnormal, 1);
+        assert!(Loss::of(&edge, &edge, to(GgmlType::F16)).is_exact());
     }
 
     #[test]
     fn sums_are_those_of_the_whole() {
         let before: std::vec::Vec<f32> = (0..200_000_u32).map(|at| f32::from_bits(at * 20_011)).collect();
         let now: std::vec::Vec<f32> = before.iter().map(|value| value * 0.5).collect();
-        let whole = Loss::of(&before, &now, GgmlType::F32);
+        let whole = Loss::of(&before, &now, (GgmlType::F32, GgmlType::F32));
         let (a, b) = (
-            Loss::of(&before[..77_777], &now[..77_777], GgmlType::F32),
-            Loss::of(&before[77_777..], &now[77_777..], GgmlType::F32),
+            Loss::of(&before[..77_777], &now[..77_777], (GgmlType::F32, GgmlType::F32)),
+            Loss::of(&before[77_777..], &now[77_777..], (GgmlType::F32, GgmlType::F32)),
         );
         let both = a.plus(&b);
         assert_eq!(

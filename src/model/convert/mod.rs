@@ -16,6 +16,7 @@ use std::vec::Vec;
 
 pub use error::{ConvertError, Problem, ProblemKind};
 pub use loss::Loss;
+pub(super) use outputs::is_float;
 pub use save::{Report, Target};
 
 use super::{ElementType, Format, Model, Tensor};
@@ -110,15 +111,16 @@ impl<'c> Conversion<'c> {
         self
     }
 
-    /// The same in a byte order; safetensors files have one only.
+    /// The same in a byte order. Safetensors files have one only, whatever is said here.
     #[must_use]
     pub const fn with_endian(mut self, endian: Endian) -> Self {
         self.endian = endian;
         self
     }
 
-    /// The same with tensors at multiples of so many bytes. Without: 32 in GGUF, as its default is, and in safetensors 8
-    /// for the first tensor and for each its own type's size, since wide types are written first.
+    /// The same with tensors at multiples of so many bytes. Without: in GGUF what the source's `general.alignment` says,
+    /// or 32, as its default is; in safetensors 8 for the first tensor and for each its own type's size, since wide types
+    /// are written first. Shards of safetensors are always as without.
     #[must_use]
     pub const fn with_alignment(mut self, alignment: u32) -> Self {
         self.alignment = Some(alignment);
@@ -132,7 +134,8 @@ impl<'c> Conversion<'c> {
         self
     }
 
-    /// Pairs that a GGUF file gets besides those that the source has; of the same key, these are taken.
+    /// Pairs that a GGUF file gets besides those that the source has; of the same key, these are taken
+    /// in its place, and the others stand first.
     #[must_use]
     pub const fn with_pairs(mut self, pairs: &'c [PairSpec<'c>]) -> Self {
         self.pairs = pairs;
@@ -160,7 +163,11 @@ impl<'c> Conversion<'c> {
     /// [`ConvertError::Tensors`] with everything that cannot be, [`ConvertError::SameName`].
     pub fn plan(&self, model: &Model) -> Result<Plan<'c>, ConvertError> {
         let (outputs, left_out) = outputs::outputs(self, model)?;
-        Ok(Plan { conversion: *self, model: model.clone(), outputs, left_out })
+        let mut conversion = *self;
+        if conversion.format == Format::SafeTensors {
+            conversion.endian = Endian::Little;
+        }
+        Ok(Plan { conversion, model: model.clone(), outputs, left_out })
     }
 }
 
@@ -205,6 +212,11 @@ impl Output {
     /// The tensor that it comes of.
     pub const fn source(&self) -> &Tensor {
         &self.source
+    }
+
+    /// It, for whoever chooses its type.
+    pub fn draft(&self) -> Draft<'_> {
+        Draft { name: &self.name, shape: &self.shape, element: self.source.element() }
     }
 
     /// Whether the source's two dimensions changed places.

@@ -7,7 +7,7 @@ use std::vec::Vec;
 
 use super::error::{Problem, ProblemKind};
 use super::{Conversion, ConvertError, Draft, Naming, Output};
-use crate::gguf::GgmlType;
+use crate::gguf::{self, GgmlType};
 use crate::model::names::{Renamed, gpt2_buffer, gpt2_from_gguf, gpt2_to_gguf};
 use crate::model::{ElementType, Format, Model, Tensor};
 use crate::{Dtype, Limits, num};
@@ -87,7 +87,7 @@ fn is_vector(name: &str, shape: &[u64]) -> bool {
 }
 
 /// Whether a type holds fractions, in numbers or in blocks: what [`Conversion::with_types`] may change.
-pub(super) fn is_float(element: ElementType) -> bool {
+pub(in crate::model) fn is_float(element: ElementType) -> bool {
     match element.dtype() {
         Some(dtype) => matches!(dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::BF16),
         None => matches!(element, ElementType::Ggml(kind) if crate::quant::is_decodable(kind)),
@@ -106,6 +106,10 @@ fn element(
     let blocks = from.block_elements() != Some(1);
     let element = wanted.unwrap_or(if transposed && blocks { GgmlType::F32.into() } else { from });
     let none = ProblemKind::NoType(element);
+    let kinds = (ggml_of(from), ggml_of(element));
+    if kinds.0 != kinds.1 && kinds.1.is_some_and(|kind| !crate::quant::is_encodable(kind)) {
+        return Err(ProblemKind::NotEncodable(element));
+    }
     match format {
         Format::Gguf => ggml_of(element).map(ElementType::Ggml).ok_or(none),
         Format::SafeTensors => match element.dtype() {
@@ -129,6 +133,14 @@ fn fits(format: Format, name: &str, element: ElementType, shape: &[u64]) -> Resu
     if len > most {
         return Err(ProblemKind::Name { len, most });
     }
+    if name.is_empty() || name.chars().any(char::is_control) {
+        return Err(ProblemKind::NameText);
+    }
     let (row, block) = (shape.last().copied().unwrap_or(1), element.block_elements().map_or(1, u64::from));
-    if row.is_multiple_of(block) { Ok(()) } else { Err(ProblemKind::Rows { row, block }) }
+    if !row.is_multiple_of(block) {
+        return Err(ProblemKind::Rows { row, block });
+    }
+    let kind = ggml_of(element).ok_or(ProblemKind::NoType(element))?;
+    // Also where it is empty, dimensions may be no more than 63 bits count.
+    gguf::TensorSpec::new(name, kind, shape).byte_len().map(|_| ()).ok_or(ProblemKind::Size)
 }

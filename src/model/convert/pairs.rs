@@ -1,17 +1,26 @@
 //! What becomes of the metadata.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::string::{String, ToString};
 use std::vec::Vec;
 
 use super::outputs::ggml_of;
 use super::{Conversion, Output};
-use crate::gguf::{GgmlType, PairSpec, Value};
+use crate::gguf::{GgmlType, PairSpec, Value, WriteValue};
 use crate::model::{ElementType, Format, MetadataValue, Model};
+use crate::{Limits, num};
 
 /// Keys of a GGUF file that are about how it is laid out, and that the writer says itself.
-const LAYOUT: [&str; 4] = ["general.alignment", "split.no", "split.count", "split.tensors.count"];
+const LAYOUT: [&str; 4] = [ALIGNMENT, "split.no", "split.count", "split.tensors.count"];
+
+const ALIGNMENT: &str = "general.alignment";
+const FILE_TYPE: &str = "general.file_type";
+
+/// The alignment of a GGUF file that was made of this one.
+pub(super) fn alignment(conversion: &Conversion<'_>, model: &Model) -> Option<u32> {
+    conversion.alignment.or_else(|| Some(model.files().first()?.gguf()?.alignment()))
+}
 
 /// The type of most tensors, as `general.file_type` has it (llama.cpp's `llama_ftype`), where all that are not F32 are of
 /// one plain type.
@@ -50,38 +59,69 @@ pub(super) fn decoded(model: &Model) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
     texts
 }
 
-/// The pairs of the new GGUF file: the caller's, then the source's that have no key of theirs.
+/// The pairs of the new GGUF file: the caller's whose keys the source has not, then the source's, with the caller's in the
+/// place of those of the same key.
 pub(super) fn for_gguf<'p>(
     conversion: &Conversion<'p>,
     model: &'p Model,
     texts: &'p [(Cow<'p, str>, Cow<'p, str>)],
     outputs: &[Output],
 ) -> Pairs<'p> {
-    let mut pairs = Pairs { pairs: conversion.pairs.to_vec(), dropped: Vec::new() };
-    let given: HashSet<Cow<'_, str>> = conversion.pairs.iter().map(|pair| pair.key().to_cow()).collect();
+    let given: HashMap<Cow<'_, str>, PairSpec<'p>> =
+        conversion.pairs.iter().map(|pair| (pair.key().to_cow(), *pair)).collect();
+    let header = model.files().first().and_then(crate::model::ModelFile::gguf);
+    let has = |key: &PairSpec<'_>| header.as_ref().is_some_and(|header| header.get(&key.key().to_cow()).is_some());
+    let first = conversion.pairs.iter().filter(|pair| !has(pair)).copied();
+    let mut pairs = Pairs { pairs: first.collect(), dropped: Vec::new() };
     let same = outputs.iter().all(|output| ggml_of(output.element()) == ggml_of(output.source().element()));
-    if let Some(header) = model.files().first().and_then(crate::model::ModelFile::gguf) {
+    if let Some(header) = &header {
         for pair in header.pairs() {
             match pair.key() {
-                key if LAYOUT.contains(&key) || given.contains(key) => {}
+                key if given.contains_key(key) => pairs.pairs.extend(given.get(key).copied()),
+                // Where it stood, so that a file of which nothing changes stays the same.
+                ALIGNMENT => {
+                    pairs.pairs.extend(alignment(conversion, model).map(|number| PairSpec::new(ALIGNMENT, number)));
+                }
+                key if LAYOUT.contains(&key) => {}
                 // Where the mixture has no number it is left out, as a wrong one would mislead.
-                "general.file_type" if !same => {
+                FILE_TYPE if !same => {
                     let number = file_type(outputs.iter().map(Output::element));
-                    pairs.pairs.extend(number.map(|number| PairSpec::new("general.file_type", number)));
+                    pairs.pairs.extend(number.map(|number| PairSpec::new(FILE_TYPE, number)));
                 }
                 _ => pairs.pairs.push(PairSpec::from(pair)),
             }
         }
     }
+    let architecture = texts.iter().find(|(key, _)| key == "general.architecture").map(|(_, value)| value.as_ref());
     for (key, value) in texts {
-        let printable = !key.is_empty() && key.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-        if printable && !LAYOUT.contains(&key.as_ref()) && !given.contains(key) {
-            pairs.pairs.push(PairSpec::new(key.as_ref(), value.as_ref()));
-        } else if !printable {
+        let possible = !key.is_empty()
+            && num::widen(key.len()) <= Limits::DEFAULT.key_len()
+            && key.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+        if !possible {
             pairs.dropped.push(key.to_string());
+        } else if key == FILE_TYPE {
+            let number = file_type(outputs.iter().map(Output::element)).filter(|_| !given.contains_key(key));
+            pairs.pairs.extend(number.map(|number| PairSpec::new(FILE_TYPE, number)));
+        } else if !LAYOUT.contains(&key.as_ref()) && !given.contains_key(key) {
+            pairs.pairs.push(PairSpec::new(key.as_ref(), typed(architecture, key, value)));
         }
     }
     pairs
+}
+
+/// The value of a key that GGUF knows as a number or a bool and that was made text for safetensors; other texts stay texts.
+/// Readers of GGUF refuse a number that is spelt out.
+fn typed<'v>(architecture: Option<&str>, key: &str, value: &'v str) -> WriteValue<'v> {
+    let of_architecture =
+        || architecture.is_some_and(|name| key.strip_prefix(name).is_some_and(|k| k.starts_with('.')));
+    if key != "general.quantization_version" && !key.starts_with("tokenizer.ggml.") && !of_architecture() {
+        return value.into();
+    }
+    let bool = value.parse::<bool>().map(WriteValue::from);
+    let number = || value.parse::<u32>().map(WriteValue::from);
+    let signed = || value.parse::<i32>().map(WriteValue::from);
+    let fraction = || value.parse::<f32>().map(WriteValue::from);
+    bool.or_else(|_| number()).or_else(|_| signed()).or_else(|_| fraction()).unwrap_or_else(|_| value.into())
 }
 
 /// The metadata of the new safetensors file, and the keys that it cannot have: arrays.

@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 use super::data::stream;
 use super::outputs::ggml_of;
-use super::pairs::{decoded, for_gguf, for_safetensors};
+use super::pairs::{alignment, decoded, for_gguf, for_safetensors};
 use super::{ConvertError, Loss, Plan};
 use crate::file::{SaveError, SavedTensor, Saver};
 use crate::gguf::{self, GgmlType, PairSpec, WriteOptions};
@@ -91,7 +91,7 @@ impl Plan<'_> {
         let texts = decoded(&self.model);
         let pairs = for_gguf(&self.conversion, &self.model, &texts, &self.outputs);
         let mut options = WriteOptions::default().with_endian(self.conversion.endian);
-        if let Some(alignment) = self.conversion.alignment {
+        if let Some(alignment) = alignment(&self.conversion, &self.model) {
             options = options.with_alignment(alignment);
         }
         let plan = |pairs: &[PairSpec<'_>], range: Range<usize>| {

@@ -90,10 +90,7 @@ impl Numbers {
                 quant::decode(like, &self.plain, &mut self.singles)?;
                 self.reals.extend(self.singles.iter().copied().map(f64::from));
             }
-            _ if is_integer(dtype) => {
-                integers(dtype, &self.plain, &mut self.integers);
-                self.reals.extend(self.integers.iter().map(|number| real(*number)));
-            }
+            _ if is_integer(dtype) => real_integers(dtype, &self.plain, &mut self.reals),
             _ => {
                 let dims = [num::widen(elements)];
                 let Some(span) = Span::new(0, num::widen(self.plain.len())) else { return Ok(()) };
@@ -137,6 +134,25 @@ fn integers(dtype: Dtype, bytes: &[u8], out: &mut Vec<i128>) {
         Dtype::U64 => all!(u64),
         Dtype::I64 => all!(i64),
         _ => all!(u8),
+    }
+}
+
+/// Integers as doubles; those of 64 bits are rounded.
+fn real_integers(dtype: Dtype, bytes: &[u8], out: &mut Vec<f64>) {
+    macro_rules! all {
+        ($number:ty, $wide:expr) => {
+            out.extend(bytes.as_chunks().0.iter().map(|bytes| $wide(<$number>::from_le_bytes(*bytes))))
+        };
+    }
+    match dtype {
+        Dtype::I8 => all!(i8, f64::from),
+        Dtype::U16 => all!(u16, f64::from),
+        Dtype::I16 => all!(i16, f64::from),
+        Dtype::U32 => all!(u32, f64::from),
+        Dtype::I32 => all!(i32, f64::from),
+        Dtype::U64 => all!(u64, |number| real(i128::from(number))),
+        Dtype::I64 => all!(i64, |number| real(i128::from(number))),
+        _ => all!(u8, f64::from),
     }
 }
 

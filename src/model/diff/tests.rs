@@ -62,6 +62,37 @@ fn integers_are_exact() {
 }
 
 #[test]
+fn integers_of_every_width_beside_floats() {
+    let doubles = |values: [f64; 2]| -> Vec<u8> { values.iter().flat_map(|value| value.to_le_bytes()).collect() };
+    for (dtype, least, most) in [
+        (Dtype::U8, 0.0, 255.0),
+        (Dtype::I8, -128.0, 127.0),
+        (Dtype::U16, 0.0, 65_535.0),
+        (Dtype::I16, -32_768.0, 32_767.0),
+        (Dtype::U32, 0.0, 4_294_967_295.0),
+        (Dtype::I32, -2_147_483_648.0, 2_147_483_647.0),
+        (Dtype::U64, 0.0, 18_446_744_073_709_551_615.0),
+        (Dtype::I64, -9_223_372_036_854_775_808.0, 9_223_372_036_854_775_807.0),
+    ] {
+        let width = num::narrow(dtype.bits() / 8).unwrap();
+        let signed = least < 0.0;
+        let mut bytes = vec![0; 2 * width];
+        bytes[width - 1] = if signed { 0x80 } else { 0 };
+        bytes[width..].fill(0xFF);
+        bytes[2 * width - 1] = if signed { 0x7F } else { 0xFF };
+        let floats = doubles([least, most]);
+        assert_eq!(compare(run(dtype, &bytes), run(Dtype::F64, &floats)).differ(), 0, "{dtype}");
+        let floats = doubles([least, most - 4096.0]);
+        assert_eq!(
+            compare(run(dtype, &bytes), run(Dtype::F64, &floats)).max().to_bits(),
+            4096.0_f64.to_bits(),
+            "{dtype}"
+        );
+        assert_eq!(compare(run(dtype, &bytes), run(dtype, &bytes)).elements(), 2);
+    }
+}
+
+#[test]
 fn complex_numbers() {
     let a = singles(&[1.0, 2.0, f32::NAN, 0.0, 5.0, 5.0]);
     let b = singles(&[4.0, 6.0, f32::NAN, 0.0, 5.0, 5.0]);

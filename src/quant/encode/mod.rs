@@ -71,7 +71,7 @@ pub fn encode_with(
     }
     super::measure(kind, out, values.len())?;
     if non_finite == NonFinite::Refuse {
-        all_finite(values)?;
+        all_fit(kind, values)?;
     }
     match kind {
         GgmlType::F32 => blocks(values, out, |[value], out| *out = value.to_le_bytes()),
@@ -136,18 +136,34 @@ fn blocks<const B: usize, const N: usize>(
     }
 }
 
-/// Proves that no value is a NaN or infinite.
-fn all_finite(values: &[f32]) -> Result<(), QuantError> {
+/// The largest magnitude that a type can hold, where the search for a scale goes wrong far above it: the largest half times
+/// the largest codes. Its sums overflow, and a block of zeros comes out.
+const fn most(kind: GgmlType) -> f32 {
+    match kind {
+        GgmlType::Q4_K => 65_504.0 * 63.0 * 15.0,
+        GgmlType::Q5_K => 65_504.0 * 63.0 * 31.0,
+        GgmlType::Q6_K => 65_504.0 * 128.0 * 32.0,
+        GgmlType::IQ4_NL => 65_504.0 * 127.0,
+        _ => f32::MAX,
+    }
+}
+
+/// Proves that no value is a NaN, infinite, or far too large.
+fn all_fit(kind: GgmlType, values: &[f32]) -> Result<(), QuantError> {
+    let most = most(kind);
     // A thousand at a time without a branch each; only one of those that hold such a value is looked through.
     let mut index: u64 = 0;
     for run in values.chunks(1024) {
-        if run.iter().fold(true, |all, value| all & value.is_finite()) {
+        if run.iter().fold(true, |all, value| all & (value.abs() <= most)) {
             index = index.saturating_add(1024);
             continue;
         }
         for value in run {
             if !value.is_finite() {
                 return Err(QuantError::NotFinite { index, is_nan: value.is_nan() });
+            }
+            if value.abs() > most {
+                return Err(QuantError::Overflow { index });
             }
             index = index.saturating_add(1);
         }

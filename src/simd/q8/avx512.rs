@@ -70,6 +70,33 @@ fn quarters(a: i32, b: i32, c: i32, d: i32) -> __m512i {
     _mm512_set_epi32(d, d, d, d, c, c, c, c, b, b, b, b, a, a, a, a)
 }
 
+/// Which scale each lane takes, for each of four vectors: four lanes each take `j`, `j + a`, `j + b` and `j + c`.
+const fn table(step: i32, a: i32, b: i32, c: i32) -> [[i32; 16]; 4] {
+    const fn lanes(j: i32, a: i32, b: i32, c: i32) -> [i32; 16] {
+        let (a, b, c) = (j + a, j + b, j + c);
+        [j, j, j, j, a, a, a, a, b, b, b, b, c, c, c, c]
+    }
+    [lanes(0, a, b, c), lanes(step, a, b, c), lanes(2 * step, a, b, c), lanes(3 * step, a, b, c)]
+}
+
+/// Blocks of 32 as they stand.
+static PAIRS: [[i32; 16]; 4] = table(2, 0, 1, 1);
+/// Blocks of 32 whose second halves take the sixteenths.
+static HALVES_APART: [[i32; 16]; 4] = table(2, 8, 1, 9);
+/// Blocks of 32 of which each second takes the sixteenths.
+static PAIRS_APART: [[i32; 16]; 4] = table(2, 0, 9, 9);
+/// Groups of 16.
+static FOURS: [[i32; 16]; 4] = table(4, 1, 2, 3);
+
+/// Loads a table, hidden from the compiler: where it knows the lanes it takes four shuffles for one permutation.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn picks(table: &'static [[i32; 16]; 4]) -> [__m512i; 4] {
+    let [a, b, c, d] = core::hint::black_box(table);
+    let load = |from: &[i32; 16]| _mm512_castps_si512(floats16(bytemuck::cast_ref(from)));
+    [load(a), load(b), load(c), load(d)]
+}
+
 /// Adds the products of 64 weights and activations under the scales that `pick` takes from `scales`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline]
@@ -105,8 +132,7 @@ fn small<const B: usize, const HIGH: bool, const MIN: bool, const LESS: u8>(
     act: Row<'_>,
     pair: impl Fn(&[u8; B], &[u8; B]) -> __m512i,
 ) -> f32 {
-    let up = if HIGH { 8 } else { 0 };
-    let pick: [__m512i; 4] = [0, 2, 4, 6].map(|j| quarters(j, j + up, j + 1, j + 1 + up));
+    let pick = picks(if HIGH { &HALVES_APART } else { &PAIRS });
     let mut sums = [_mm512_setzero_ps(); 4];
     let mut rest = _mm256_setzero_ps();
     let mut all = Eights::<B>::new(row, act);
@@ -229,7 +255,7 @@ fn scales_and_minima<const B: usize>(
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 fn q4_k(row: &[u8], act: Row<'_>) -> f32 {
     let mask = _mm512_inserti64x4::<1>(_mm512_set1_epi8(15), _mm256_set1_epi8(-16));
-    let pick: [__m512i; 4] = [0, 2, 4, 6].map(|j| quarters(j, j, j + 9, j + 9));
+    let pick = picks(&PAIRS_APART);
     let mut sums = [_mm512_setzero_ps(); 4];
     let mut rest = _mm256_setzero_ps();
     let (blocks, _) = row.as_chunks::<144>();
@@ -251,7 +277,7 @@ fn q4_k(row: &[u8], act: Row<'_>) -> f32 {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 fn q5_k(row: &[u8], act: Row<'_>) -> f32 {
-    let pick: [__m512i; 4] = [0, 2, 4, 6].map(|j| quarters(j, j, j + 1, j + 1));
+    let pick = picks(&PAIRS);
     let mut sums = [_mm512_setzero_ps(); 4];
     let mut rest = _mm256_setzero_ps();
     let (blocks, _) = row.as_chunks::<176>();
@@ -280,7 +306,7 @@ fn q5_k(row: &[u8], act: Row<'_>) -> f32 {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 fn q6_k(row: &[u8], act: Row<'_>) -> f32 {
-    let pick: [__m512i; 4] = [0, 4, 8, 12].map(|j| quarters(j, j + 1, j + 2, j + 3));
+    let pick = picks(&FOURS);
     // A scale of activations faces two groups of 16.
     let double = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
     let (low, two) = (_mm512_set1_epi8(15), _mm512_set1_epi8(0x30));

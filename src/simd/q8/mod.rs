@@ -34,6 +34,10 @@ struct Eight<'a, const B: usize> {
     sum: &'a [f32; 8],
 }
 
+/// The last eight blocks of a row and their activations, filled up with zeros.
+#[cfg(target_arch = "x86_64")]
+type Spare<const B: usize> = ([[u8; B]; 8], [i8; 256], [f32; 8], [f32; 8]);
+
 /// A row eight blocks at a time; what is missing of the last eight is zero. Not an iterator, since the last eight are lent
 /// from here, and not a closure, so that sums stay in registers.
 #[cfg(target_arch = "x86_64")]
@@ -44,7 +48,7 @@ struct Eights<'a, const B: usize> {
     sum: core::slice::Iter<'a, [f32; 8]>,
     rest: &'a [[u8; B]],
     act: Row<'a>,
-    spare: Option<([[u8; B]; 8], [i8; 256], [f32; 8], [f32; 8])>,
+    spare: Option<Spare<B>>,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -65,12 +69,12 @@ impl<'a, const B: usize> Eights<'a, B> {
         if self.rest.is_empty() {
             return None;
         }
-        self.last()
+        Some(self.last())
     }
 
     #[cold]
     #[inline(never)]
-    fn last(&mut self) -> Option<Eight<'_, B>> {
+    fn last(&mut self) -> Eight<'_, B> {
         let mut blocks = [[0; B]; 8];
         for (to, from) in blocks.iter_mut().zip(core::mem::take(&mut self.rest)) {
             *to = *from;
@@ -78,7 +82,7 @@ impl<'a, const B: usize> Eights<'a, B> {
         let q = padded(self.act.q.as_chunks::<256>().1);
         let (scale, sum) = (self.act.scale.as_chunks::<8>().1, self.act.sum32.as_chunks::<8>().1);
         let (blocks, q, scale, sum) = self.spare.insert((blocks, q, padded(scale), padded(sum)));
-        Some(Eight { blocks, q, scale, sum })
+        Eight { blocks, q, scale, sum }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Effort, Reading};
+use super::{Effort, Names, Reading};
 
 /// Tell what two models differ in: tensors added, removed, of another type or shape, or with other values; and metadata.
 ///
@@ -23,6 +23,11 @@ pub(crate) struct Diff {
     /// Only names, shapes and values count: types and metadata may differ.
     #[arg(long)]
     pub(crate) values: bool,
+
+    /// Between formats, tensors of a GPT-2 are matched by the names that each has for them, and projections transposed;
+    /// with "keep", names must be the same.
+    #[arg(long, value_enum, default_value_t = Names::Auto)]
+    pub(crate) names: Names,
 
     /// Print one JSON document.
     #[arg(long)]

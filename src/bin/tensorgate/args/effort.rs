@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 /// How much of the machine is used.
-#[derive(Clone, Copy, Debug, clap::Args)]
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct Effort {
     /// Threads that read and compute; as many as there are processors unless given.
     #[arg(long, value_name = "N")]

@@ -98,7 +98,7 @@ fn lost(loss: &Loss) -> String {
     words.join(", ")
 }
 
-fn listed(out: &mut impl Write, what: &str, names: &[String]) -> io::Result<()> {
+pub(crate) fn listed(out: &mut impl Write, what: &str, names: &[String]) -> io::Result<()> {
     if names.is_empty() {
         return Ok(());
     }
@@ -122,25 +122,24 @@ pub(crate) fn loss(loss: &Loss) -> Value {
     })
 }
 
+/// A tensor of the new file, as JSON.
+pub(crate) fn tensor(output: &Output, lost: Option<&Loss>) -> Value {
+    json!({
+        "name": output.name(),
+        "source": output.source().name(),
+        "dtype": output.element().to_string(),
+        "source_dtype": output.source().element().to_string(),
+        "shape": output.shape(),
+        "transposed": output.is_transposed(),
+        "bytes": output.byte_len(),
+        "loss": lost.map(loss),
+    })
+}
+
 fn document(done: &Done<'_>) -> Value {
     let Done { plan, report, files, notes } = done;
-    let tensors: Vec<Value> = plan
-        .outputs()
-        .iter()
-        .zip(report.losses())
-        .map(|(output, lost)| {
-            json!({
-                "name": output.name(),
-                "source": output.source().name(),
-                "dtype": output.element().to_string(),
-                "source_dtype": output.source().element().to_string(),
-                "shape": output.shape(),
-                "transposed": output.is_transposed(),
-                "bytes": output.byte_len(),
-                "loss": lost.as_ref().map(loss),
-            })
-        })
-        .collect();
+    let tensors: Vec<Value> =
+        plan.outputs().iter().zip(report.losses()).map(|(output, lost)| tensor(output, lost.as_ref())).collect();
     json!({
         "files": files.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "bytes": plan.byte_len(),

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use super::Found;
-use super::tensors::{Comparison, Pair, Place};
+use super::pairing::{Pair, Place};
+use super::tensors::Comparison;
 use crate::output::{BAD, FAINT, GOOD, ODD};
 use crate::parts::Tensor;
 use crate::text;
@@ -21,7 +22,9 @@ pub(super) fn print(out: &mut impl Write, found: &Found<'_>) -> io::Result<()> {
         if pair.differs(comparison, found.types) {
             others = others.saturating_add(1);
             let change = change(pair, comparison);
-            writeln!(out, "{ODD}changed{ODD:#}   {}  {change}", name(pair.a.tensor))?;
+            let (a, b) = (name(pair.a.tensor), name(pair.b.tensor));
+            let name = if a == b { a } else { format!("{a} = {b}") };
+            writeln!(out, "{ODD}changed{ODD:#}   {name}  {change}")?;
         }
     }
     let changes = found.metadata.as_ref();
@@ -40,6 +43,9 @@ pub(super) fn print(out: &mut impl Write, found: &Found<'_>) -> io::Result<()> {
     let same = text::count(both.saturating_sub(others), "tensor");
     let (added, removed) = (found.pairing.added.len(), found.pairing.removed.len());
     write!(out, "{same} the same, {others} changed, {added} added, {removed} removed")?;
+    if found.pairing.buffers > 0 {
+        write!(out, ", {} not compared", text::count(count(found.pairing.buffers), "buffer"))?;
+    }
     match changes {
         Some(changes) if changes.is_empty() => writeln!(out, "; metadata the same"),
         Some(_) => writeln!(out, "; metadata differs"),
@@ -60,6 +66,8 @@ fn kind(tensor: &Tensor) -> String {
 fn change(pair: &Pair<'_>, comparison: &Comparison) -> String {
     let (a, b) = (kind(pair.a.tensor), kind(pair.b.tensor));
     let what = if a == b { a } else { format!("{a} -> {b}") };
+    let turned = if pair.a.turned || pair.b.turned { ", transposed" } else { "" };
+    let what = format!("{what}{turned}");
     match comparison {
         Err(error) => format!("{what}: {error}"),
         Ok(found) if found.differ() == 0 => format!("{what}: the same values"),

@@ -5,7 +5,8 @@ use tensorgate::model::diff::Difference;
 
 use super::Found;
 use super::metadata::{Changes, Entries};
-use super::tensors::{Comparison, Pair, Place};
+use super::pairing::{Pair, Place};
+use super::tensors::Comparison;
 use crate::args::Diff;
 use crate::parts::Tensor;
 use crate::text;
@@ -27,6 +28,7 @@ pub(super) fn document(args: &Diff, found: &Found<'_>) -> Value {
             "added": list(&found.pairing.added),
             "removed": list(&found.pairing.removed),
             "changed": changed,
+            "buffers": found.pairing.buffers,
         },
         "metadata": found.metadata.as_ref().map(metadata),
     })
@@ -40,9 +42,9 @@ fn change(pair: &Pair<'_>, comparison: &Comparison) -> Value {
     let (a, b) = (pair.a.tensor, pair.b.tensor);
     let found = comparison.as_ref().ok();
     json!({
-        "name": a.name,
-        "a": {"dtype": a.kind.element().to_string(), "shape": a.shape},
-        "b": {"dtype": b.kind.element().to_string(), "shape": b.shape},
+        "a": one(a),
+        "b": one(b),
+        "transposed": pair.a.turned || pair.b.turned,
         "retyped": pair.is_retyped(),
         "reshaped": pair.is_reshaped(),
         "elements": found.map(Difference::elements),

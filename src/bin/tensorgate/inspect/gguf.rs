@@ -1,6 +1,6 @@
 //! A GGUF file's content for people.
 
-pub(super) mod json;
+pub(crate) mod json;
 
 use std::io::{self, Write};
 
@@ -82,7 +82,7 @@ fn facts(header: &Header<'_>) -> Vec<(&'static str, &'static str, u64)> {
 }
 
 /// Keys, types and values.
-fn pairs(out: &mut impl Write, header: &Header<'_>, all: bool) -> io::Result<()> {
+pub(crate) fn pairs(out: &mut impl Write, header: &Header<'_>, all: bool) -> io::Result<()> {
     let count = u64::try_from(header.pair_count()).unwrap_or(u64::MAX);
     writeln!(out, "metadata    {}", text::count(count, "key"))?;
     let columns = header.pairs().map(|pair| pair.key().len()).max().unwrap_or(0).min(NAME);
@@ -112,7 +112,7 @@ fn pairs(out: &mut impl Write, header: &Header<'_>, all: bool) -> io::Result<()>
 }
 
 /// A value that is no array. Strings are shown escaped, in quotes, and are never interpreted.
-fn scalar(value: &Value<'_>, columns: usize, all: bool) -> String {
+pub(crate) fn scalar(value: &Value<'_>, columns: usize, all: bool) -> String {
     match value {
         Value::U8(value) => value.to_string(),
         Value::I8(value) => value.to_string(),

@@ -71,7 +71,8 @@ pub(super) fn total(totals: &Totals) -> String {
     format!("{tensors}, {parameters}, {}", text::size(totals.bytes))
 }
 
-fn metadata(out: &mut impl Write, header: &Header<'_>, all: bool) -> io::Result<()> {
+/// The pairs of a safetensors file.
+pub(crate) fn metadata(out: &mut impl Write, header: &Header<'_>, all: bool) -> io::Result<()> {
     let Some(metadata) = header.metadata() else {
         let what = if header.metadata_is_null() { "null" } else { "none" };
         return writeln!(out, "metadata    {what}");

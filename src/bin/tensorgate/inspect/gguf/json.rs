@@ -48,7 +48,8 @@ impl Serialize for Document<'_> {
     }
 }
 
-struct Pairs<'a>(&'a Header<'a>);
+/// All pairs, with their types.
+pub(crate) struct Pairs<'a>(pub(crate) &'a Header<'a>);
 
 impl Serialize for Pairs<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -56,7 +57,8 @@ impl Serialize for Pairs<'_> {
     }
 }
 
-struct Entry<'a>(Pair<'a>);
+/// One pair.
+pub(crate) struct Entry<'a>(pub(crate) Pair<'a>);
 
 impl Serialize for Entry<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,0 +1,3 @@
+//! Blocks of any type.
+#![cfg_attr(fuzzing, no_main)]
+tensorgate_fuzz::target!(quant);

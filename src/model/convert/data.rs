@@ -35,6 +35,7 @@ pub(super) fn stream(conversion: &Conversion<'_>, output: &Output, put: Put<'_>)
         (Some(from), Some(to)) if from != to => stream.encode(from, to, put),
         (kind, _) => stream.copy(kind, put),
     }?;
+    source.advise(Advice::DontNeed);
     Ok(loss)
 }
 
@@ -58,6 +59,14 @@ impl Stream<'_> {
 
     fn tell(&self, bytes: usize) {
         (self.conversion.progress)(num::widen(bytes));
+    }
+
+    /// Bytes from `start` on will not be read again: their pages are given back, so that a model larger than the memory
+    /// takes no more of it than a piece does. Says where the next ones begin.
+    fn read(&self, start: u64, bytes: &[u8]) -> u64 {
+        let len = num::widen(bytes.len());
+        self.source().advise_range(start, len, Advice::DontNeed);
+        start.saturating_add(len)
     }
 
     fn fault(&self, error: QuantError) -> SaveError {
@@ -87,8 +96,10 @@ impl Stream<'_> {
         } else {
             let block = kind.and_then(GgmlType::block_bytes).map_or(1, num::widen32);
             let piece = COPY.checked_div(block).unwrap_or(COPY).saturating_mul(block);
+            let mut start = 0_u64;
             for bytes in self.source().bytes().chunks(piece.max(1)) {
                 give(bytes)?;
+                start = self.read(start, bytes);
             }
         }
         Ok(Loss { values: self.source().elements(), ..Loss::default() })
@@ -159,7 +170,7 @@ impl Stream<'_> {
             let elements = num::widen32(from.block_elements().unwrap_or(1));
             let blocks = PIECE.checked_div(elements).unwrap_or(1);
             let mut values: Vec<f32> = room(PIECE.min(num::narrow(self.source().elements()).unwrap_or(PIECE)))?;
-            let mut start = 0_u64;
+            let (mut start, mut offset) = (0_u64, 0_u64);
             for bytes in self.source().bytes().chunks(blocks.saturating_mul(block)) {
                 let count = bytes.len().checked_div(block).unwrap_or(0).saturating_mul(elements);
                 let values = values.get_mut(..count).unwrap_or_default();
@@ -167,6 +178,7 @@ impl Stream<'_> {
                     .map_err(|error| self.fault(error))?;
                 loss = loss.plus(&encoder.piece(values, &|at| at.saturating_add(start), put)?);
                 start = start.saturating_add(num::widen(count));
+                offset = self.read(offset, bytes);
             }
         }
         Ok(loss)

@@ -18,6 +18,8 @@ mod hash;
 mod index;
 #[path = "cli/inspect.rs"]
 mod inspect;
+#[path = "cli/quantize.rs"]
+mod quantize;
 #[path = "cli/strangers.rs"]
 mod strangers;
 #[path = "cli/tokenize.rs"]

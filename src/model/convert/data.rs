@@ -38,6 +38,7 @@ pub(super) fn stream(conversion: &Conversion<'_>, output: &Output, put: Put<'_>)
         (Some(from), Some(to)) if from != to => stream.encode(from, to, put),
         (kind, _) => stream.copy(kind, put),
     }?;
+    source.advise(Advice::DontNeed);
     Ok(loss)
 }
 

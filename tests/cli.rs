@@ -4,6 +4,8 @@ mod common;
 
 #[path = "cli/check.rs"]
 mod check;
+#[path = "cli/convert.rs"]
+mod convert;
 #[path = "cli/deep.rs"]
 mod deep;
 #[path = "cli/gguf.rs"]
@@ -14,6 +16,8 @@ mod hash;
 mod index;
 #[path = "cli/inspect.rs"]
 mod inspect;
+#[path = "cli/metadata.rs"]
+mod metadata;
 #[path = "cli/strangers.rs"]
 mod strangers;
 #[cfg(unix)]

@@ -15,7 +15,7 @@ use tensorgate::quant::NonFinite;
 
 use crate::args::{Convert, Names};
 use crate::work::Work;
-use crate::{Exit, complain, open, output, text};
+use crate::{Exit, complain, complain_of, open, output, text};
 
 /// Converts, and says what changed.
 pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
@@ -219,7 +219,7 @@ fn place(args: &Convert, format: Format) -> Place<'_> {
 
 /// Says why nothing was written.
 fn refuse(args: &Convert, error: &ConvertError) -> Exit {
-    complain(&format!("{}: {error}", text::path(&args.from)));
+    complain_of(&args.from, error);
     if matches!(error, ConvertError::NotFinite { .. }) {
         complain("--allow-non-finite converts such values too");
     }

@@ -13,7 +13,7 @@ use tensorgate::model::{Format, Model};
 
 use crate::args::{Effort, Kind, Metadata, Place, SetPairs};
 use crate::work::Work;
-use crate::{Exit, complain, open, text};
+use crate::{Exit, complain, complain_of, open, text};
 use values::Parsed;
 
 /// Shows or changes metadata.
@@ -182,11 +182,10 @@ fn edit(
     let stop = work.stop();
     let before = target.path.metadata()?.len();
     let outcome = change(target.saver.with_watch(&*stop), &target.path);
-    let path = text::path(&target.path);
     match outcome {
         Ok(changed) => {
             if !quiet {
-                show::done(&path, changed, (before, target.path.metadata()?.len()))?;
+                show::done(&text::path(&target.path), changed, (before, target.path.metadata()?.len()))?;
             }
             Ok(Exit::Accepted)
         }
@@ -195,7 +194,7 @@ fn edit(
                 complain("interrupted; nothing was changed");
                 return Ok(exit);
             }
-            complain(&format!("{path}: {error}"));
+            complain_of(&target.path, &error);
             Ok(if matches!(error, EditError::Invalid(_)) { Exit::Rejected } else { Exit::Trouble })
         }
     }

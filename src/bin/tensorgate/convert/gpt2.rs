@@ -258,7 +258,8 @@ fn config(config: &Config, model: &Model) -> Value {
         "architectures": ["GPT2LMHeadModel"],
         "bos_token_id": token("tokenizer.ggml.bos_token_id"),
         "eos_token_id": token("tokenizer.ggml.eos_token_id"),
-        "layer_norm_epsilon": config.epsilon(),
+        // 1e-5, and not the digits of what `f32` makes of it.
+        "layer_norm_epsilon": config.epsilon().to_string().parse::<f64>().unwrap_or_else(|_| config.epsilon().into()),
         "model_type": "gpt2",
         "n_embd": config.n_embd(),
         "n_head": config.n_head(),

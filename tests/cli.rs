@@ -1,6 +1,8 @@
 //! The command line, run as a person or a program runs it.
 
 mod common;
+#[path = "common/python.rs"]
+mod python;
 
 #[path = "cli/check.rs"]
 mod check;
@@ -16,6 +18,8 @@ mod hash;
 mod index;
 #[path = "cli/inspect.rs"]
 mod inspect;
+#[path = "cli/interop.rs"]
+mod interop;
 #[path = "cli/metadata.rs"]
 mod metadata;
 #[path = "cli/strangers.rs"]

@@ -31,7 +31,7 @@ fn shown(model: &Model) -> Vec<Value> {
             ElementType::Ggml(kind) => {
                 json!({"name": tensor.name(), "type": kind.id(), "shape": tensor.shape(), "hex": bytes})
             }
-            element => {
+            element @ ElementType::Dtype(_) => {
                 json!({"name": tensor.name(), "dtype": element.to_string(), "shape": tensor.shape(), "hex": bytes})
             }
         }

@@ -73,8 +73,8 @@ pub(super) fn for_gguf<'p>(
         for pair in header.pairs() {
             match pair.key() {
                 // Where it stood, so that a file of which nothing changes stays the same.
-                ALIGNMENT => {
-                    pairs.pairs.extend(alignment(conversion, model).map(|number| PairSpec::new(ALIGNMENT, number)))
+                ALIGNMENT if !given.contains(ALIGNMENT) => {
+                    pairs.pairs.extend(alignment(conversion, model).map(|number| PairSpec::new(ALIGNMENT, number)));
                 }
                 key if LAYOUT.contains(&key) || given.contains(key) => {}
                 // Where the mixture has no number it is left out, as a wrong one would mislead.

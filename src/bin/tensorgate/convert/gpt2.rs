@@ -64,7 +64,8 @@ impl Pairs {
                 "its activation is not gelu_new: GGUF has no key for that, and other programs will compute something else",
             ));
         }
-        let plain = (0..config.n_layer()).all(|layer| config.attention_scale(layer) == config.attention_scale(0));
+        let scale = |layer| config.attention_scale(layer).to_bits();
+        let plain = (0..config.n_layer()).all(|layer| scale(layer) == scale(0));
         if !plain {
             self.notes.push(String::from(
                 "its attention is scaled by layer: GGUF has no key for that, and other programs will compute something else",
@@ -86,15 +87,12 @@ impl Pairs {
             return Err(format!("the vocabulary has ids past the {} rows of the embedding", config.n_vocab()));
         }
         for id in 0..count {
-            match ids.get(&id) {
-                Some(token) => {
-                    self.types.push(if special.contains(token) { CONTROL } else { NORMAL });
-                    self.tokens.push(token.clone());
-                }
-                None => {
-                    self.types.push(UNUSED);
-                    self.tokens.push(format!("[PAD{id}]"));
-                }
+            if let Some(token) = ids.get(&id) {
+                self.types.push(if special.contains(token) { CONTROL } else { NORMAL });
+                self.tokens.push(token.clone());
+            } else {
+                self.types.push(UNUSED);
+                self.tokens.push(format!("[PAD{id}]"));
             }
         }
         self.merges = merges;

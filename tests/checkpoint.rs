@@ -207,6 +207,33 @@ fn what_cannot_be_saved_touches_nothing() {
     both.save(folder.path().join("a")).unwrap();
 }
 
+/// Whatever step of a save fails: the old checkpoint or the new one is there whole, as the call says, and nothing else.
+#[test]
+fn a_save_is_all_or_nothing() {
+    let (old, new) = ([1.0_f32; 3000], [2.0_f32; 3000]);
+    let mut failed = 0;
+    for at in 0.. {
+        let (folder, path) = saved(&Checkpoint::new().model("w", &[3000], &old));
+        let count = std::sync::atomic::AtomicUsize::new(0);
+        let watch = |_: tensorgate::file::Step, _: &Path| {
+            let full = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == at;
+            if full { Err(std::io::Error::from_raw_os_error(28)) } else { Ok(()) }
+        };
+        let outcome =
+            Checkpoint::new().model("w", &[3000], &new).save_with(&path, &Saver::new().with_watch(&watch));
+        let mut loaded = [0.0_f32; 3000];
+        Restore::new().model("w", &[3000], &mut loaded).load(&path).unwrap();
+        let committed = outcome.as_ref().err().is_none_or(SaveError::is_committed);
+        assert_eq!(loaded.map(f32::to_bits), if committed { new } else { old }.map(f32::to_bits), "{outcome:?}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        if outcome.is_ok() {
+            break;
+        }
+        failed += 1;
+    }
+    assert!(failed > 5);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     /// Whatever one byte of the file is changed to: the slices have what the file says, or what they had.

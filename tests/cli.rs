@@ -1,9 +1,13 @@
 //! The command line, run as a person or a program runs it.
 
 mod common;
+#[path = "common/python.rs"]
+mod python;
 
 #[path = "cli/check.rs"]
 mod check;
+#[path = "cli/convert.rs"]
+mod convert;
 #[path = "cli/deep.rs"]
 mod deep;
 #[path = "cli/diff.rs"]
@@ -20,6 +24,10 @@ mod index;
 mod inspect;
 #[path = "cli/quantize.rs"]
 mod quantize;
+#[path = "cli/interop.rs"]
+mod interop;
+#[path = "cli/metadata.rs"]
+mod metadata;
 #[path = "cli/strangers.rs"]
 mod strangers;
 #[path = "cli/tokenize.rs"]

@@ -4,7 +4,7 @@ use tensorgate::model::convert::{Draft, Naming};
 
 use super::*;
 
-fn gpt2<'c>(conversion: Conversion<'c>) -> Conversion<'c> {
+fn gpt2(conversion: Conversion<'_>) -> Conversion<'_> {
     conversion.with_naming(Naming::Gpt2)
 }
 

@@ -67,6 +67,7 @@ fn pairs_through_safetensors_and_back() {
     let text = |key: &str| middle.metadata().get(key).map(|value| value.as_str().unwrap().to_owned());
     assert_eq!(text("format").as_deref(), Some("pt"));
     assert_eq!(text("llama.block_count").as_deref(), Some("22"));
+    assert_eq!(text("llama.rope.freq_base").as_deref(), Some("0.1"));
     assert_eq!(text("tokenizer.ggml.add_bos_token").as_deref(), Some("false"));
     assert_eq!((text("general.alignment"), text("split.count"), text("tokenizer.ggml.tokens")), (None, None, None));
     let choose = |_: Draft<'_>| Some(GgmlType::F32.into());

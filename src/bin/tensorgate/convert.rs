@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 use tensorgate::file::Saver;
 use tensorgate::gguf::Endian;
-use tensorgate::model::convert::{Conversion, ConvertError, Draft, Naming, Target};
+use tensorgate::model::convert::{Conversion, ConvertError, Draft, Naming, Plan, Report, Target};
 use tensorgate::model::names::{gpt2_from_gguf, gpt2_to_gguf};
 use tensorgate::model::{ElementType, Format, Model};
 use tensorgate::quant::NonFinite;
 
 use crate::args::{Convert, Names};
 use crate::work::Work;
-use crate::{Exit, complain, open, output, text};
+use crate::{Exit, complain, complain_of, open, output, text};
 
 /// Converts, and says what changed.
 pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
@@ -66,25 +66,43 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
     };
     bar.set_length(plan.byte_len());
     let place = place(args, format);
-    let made = Made::folder(place.folder())?;
-    let saved = plan.save(place.target(), &saver);
+    let outcome = write(&plan, &place, &saver)?;
     bar.finish_and_clear();
-    let saved = match saved {
-        Ok(saved) => saved,
-        Err(error) => {
-            drop(made);
-            // A signal that came too late has changed nothing about the new files.
-            if let Some(exit) = work.exit() {
-                complain("interrupted; nothing was changed");
-                return Ok(exit);
-            }
-            return Ok(refuse(&args.from, &error));
+    match (outcome, work.exit()) {
+        (Ok(report), _) => {
+            let beside = (naming == Naming::Gpt2 && format == Format::SafeTensors).then_some(&model);
+            finish(args, &plan, &report, beside.zip(place.folder()), companion.as_ref())
         }
-    };
-    made.keep();
-    let (mut files, mut exit) = (saved.files().to_vec(), Exit::Accepted);
-    if let (Naming::Gpt2, Format::SafeTensors, Some(folder)) = (naming, format, place.folder()) {
-        match gpt2::write_beside(&model, folder) {
+        // A signal that came too late has changed nothing about the new files.
+        (Err(_), Some(exit)) => {
+            complain("interrupted; nothing was changed");
+            Ok(exit)
+        }
+        (Err(error), None) => Ok(refuse(&args.from, &error)),
+    }
+}
+
+/// Writes the new model, and the folder for it where there is none.
+fn write(plan: &Plan<'_>, place: &Place<'_>, saver: &Saver<'_>) -> io::Result<Result<Report, ConvertError>> {
+    let made = Made::folder(place.folder())?;
+    let outcome = plan.save(place.target(), saver);
+    if outcome.is_ok() {
+        made.keep();
+    }
+    Ok(outcome)
+}
+
+/// Writes what goes with a GPT-2 into its folder, and says what was done.
+fn finish(
+    args: &Convert,
+    plan: &Plan<'_>,
+    report: &Report,
+    beside: Option<(&Model, &Path)>,
+    companion: Option<&gpt2::Pairs>,
+) -> io::Result<Exit> {
+    let (mut files, mut exit) = (report.files().to_vec(), Exit::Accepted);
+    if let Some((model, folder)) = beside {
+        match gpt2::write_beside(model, folder) {
             Ok(beside) => files.extend(beside),
             Err(error) => {
                 complain(&format!("the tensors are there, but not what goes with them: {error}"));
@@ -92,8 +110,8 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
             }
         }
     }
-    let notes = companion.as_ref().map(|pairs| pairs.notes.clone()).unwrap_or_default();
-    report::print(&mut output::stdout(), args, &report::Done { plan: &plan, report: &saved, files, notes })?;
+    let notes = companion.map(|pairs| pairs.notes.clone()).unwrap_or_default();
+    report::print(&mut output::stdout(), args, &report::Done { plan, report, files, notes })?;
     Ok(exit)
 }
 
@@ -224,7 +242,7 @@ fn place(args: &Convert, format: Format) -> Place<'_> {
 
 /// Says why nothing was written.
 pub(crate) fn refuse(from: &Path, error: &ConvertError) -> Exit {
-    complain(&format!("{}: {error}", text::path(from)));
+    complain_of(from, error);
     if matches!(error, ConvertError::NotFinite { .. }) {
         complain("--allow-non-finite converts such values too");
     }

@@ -83,6 +83,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// Says what the library says of a file. Its texts are escaped already, and may have several lines.
+fn complain_of(path: &std::path::Path, error: &impl std::fmt::Display) {
+    use io::Write;
+    let message = format!("{}: {error}", text::path(path));
+    let lines: Vec<String> = message.lines().map(text::printable).collect();
+    writeln!(io::stderr(), "tensorgate: {}", lines.join("\n")).unwrap_or_default();
+}
+
 /// Says something on standard error; where that is closed too, there is nobody to tell.
 fn complain(message: &str) {
     use io::Write;

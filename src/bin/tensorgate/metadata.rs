@@ -13,14 +13,16 @@ use tensorgate::model::{Format, Model};
 
 use crate::args::{Effort, Kind, Metadata, Place, SetPairs};
 use crate::work::Work;
-use crate::{Exit, complain, open, text};
+use crate::{Exit, complain, complain_of, open, text};
 use values::Parsed;
 
 /// Shows or changes metadata.
 pub(crate) fn run(args: &Metadata) -> io::Result<Exit> {
     let place = match args {
-        Metadata::List { place, .. } | Metadata::Get { place, .. } | Metadata::Remove { place, .. } => place,
-        Metadata::Set(SetPairs { place, .. }) => place,
+        Metadata::List { place, .. }
+        | Metadata::Get { place, .. }
+        | Metadata::Remove { place, .. }
+        | Metadata::Set(SetPairs { place, .. }) => place,
     };
     let target = match Target::open(place) {
         Ok(target) => target,
@@ -66,9 +68,9 @@ impl Target {
 }
 
 /// Says what is wrong with the command line.
-fn wrong(message: &str) -> io::Result<Exit> {
+fn wrong(message: &str) -> Exit {
     complain(message);
-    Ok(Exit::Trouble)
+    Exit::Trouble
 }
 
 /// Keys that say which part of a model a file is; the files themselves would have to change with them.
@@ -83,14 +85,14 @@ fn guarded(key: &str) -> Option<String> {
 fn set(target: &Target, args: &SetPairs) -> io::Result<Exit> {
     let pairs = match split(&args.pairs) {
         Ok(pairs) => pairs,
-        Err(message) => return wrong(&message),
+        Err(message) => return Ok(wrong(&message)),
     };
     if target.is_gguf() {
         let mut edits = Vec::new();
         for (key, value) in &pairs {
             match gguf_value(target, key, value, args.kind) {
                 Ok(value) => edits.push((*key, value)),
-                Err(message) => return wrong(&message),
+                Err(message) => return Ok(wrong(&message)),
             }
         }
         let edits: Vec<Edit<'_, WriteValue<'_>>> =
@@ -98,7 +100,7 @@ fn set(target: &Target, args: &SetPairs) -> io::Result<Exit> {
         return edit(target, args.quiet, |saver, path| saver.edit_gguf(path, &edits));
     }
     if let Some(kind) = args.kind.filter(|kind| *kind != Kind::String) {
-        return wrong(&format!("values in safetensors files are strings: --type {} is for GGUF", kind.name()));
+        return Ok(wrong(&format!("values in safetensors files are strings: --type {} is for GGUF", kind.name())));
     }
     let edits: Vec<Edit<'_, &str>> = pairs.iter().map(|(key, value)| Edit::Set(key, *value)).collect();
     edit(target, args.quiet, |saver, path| saver.edit_safetensors(path, &edits))
@@ -151,7 +153,7 @@ fn remove(target: &Target, keys: &[String], quiet: bool) -> io::Result<Exit> {
         if target.is_gguf()
             && let Some(message) = guarded(key)
         {
-            return wrong(&message);
+            return Ok(wrong(&message));
         }
         if target.model.metadata().get(key).is_none() {
             target.missing(key);
@@ -182,11 +184,10 @@ fn edit(
     let stop = work.stop();
     let before = target.path.metadata()?.len();
     let outcome = change(target.saver.with_watch(&*stop), &target.path);
-    let path = text::path(&target.path);
     match outcome {
         Ok(changed) => {
             if !quiet {
-                show::done(&path, changed, (before, target.path.metadata()?.len()))?;
+                show::done(&text::path(&target.path), changed, (before, target.path.metadata()?.len()))?;
             }
             Ok(Exit::Accepted)
         }
@@ -195,7 +196,7 @@ fn edit(
                 complain("interrupted; nothing was changed");
                 return Ok(exit);
             }
-            complain(&format!("{path}: {error}"));
+            complain_of(&target.path, &error);
             Ok(if matches!(error, EditError::Invalid(_)) { Exit::Rejected } else { Exit::Trouble })
         }
     }

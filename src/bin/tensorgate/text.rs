@@ -18,6 +18,13 @@ pub(crate) fn ascii(text: &str) -> String {
     out
 }
 
+/// Text that is escaped already: what is not printable ASCII all the same is escaped, and a backslash stays one.
+pub(crate) fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    text.chars().for_each(|c| if c == '\\' { out.push(c) } else { push(&mut out, c) });
+    out
+}
+
 /// Characters of a name that are shown in a message.
 const NAME: usize = 60;
 
@@ -103,6 +110,7 @@ mod tests {
     #[test]
     fn nothing_but_ascii() {
         assert_eq!(ascii("a\u{1b}[2J\u{e9}\n"), "a\\u{1b}[2J\\u{e9}\\n");
+        assert_eq!(printable("a\u{1b}[2J\\u{e9}"), "a\\u{1b}[2J\\u{e9}");
         assert_eq!(path(Path::new("a b/\u{202e}")), "a b/\\u{202e}");
     }
 

@@ -46,13 +46,13 @@ impl Saver<'_> {
         }
         let mut staged = Vec::new();
         for (number, (plan, name)) in plans.iter().zip(&names).enumerate() {
-            let file = Atomic::create_in(&parent.join(name), None, self.watch)?;
-            let file = written(file, plan.layout(), |index, tensor| fill(number, index, tensor));
-            staged.push(file?.stage()?);
+            let part = Atomic::create_in(&parent.join(name), None, self.watch)?;
+            let part = written(part, plan.layout(), |index, tensor| fill(number, index, tensor));
+            staged.push(part?.stage()?);
         }
         let mut published = folder.published();
-        for (file, name) in staged.into_iter().zip(&names).rev() {
-            published.push(file.name(name)?);
+        for (part, name) in staged.into_iter().zip(&names).rev() {
+            published.push(part.name(name)?);
         }
         folder.sync_shards()?;
         let mut files = published.keep();

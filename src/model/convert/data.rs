@@ -305,7 +305,9 @@ const fn nearest(value: f64) -> f32 {
 fn to_odd(value: f64) -> f32 {
     let near = nearest(value);
     let back = f64::from(near);
-    if back == value || !value.is_finite() {
+    #[expect(clippy::float_cmp, reason = "whether it is exactly that value")]
+    let exact = back == value;
+    if exact || !value.is_finite() {
         return near;
     }
     let toward_zero = if back.abs() > value.abs() { near.to_bits().wrapping_sub(1) } else { near.to_bits() };

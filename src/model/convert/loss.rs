@@ -66,6 +66,10 @@ impl Loss {
         loss
     }
 
+    #[expect(
+        clippy::needless_bitwise_bool,
+        reason = "without branches, so that it is done for several values at once"
+    )]
     fn of_chunk<V: Copy + Into<f64>>(before: &[V], now: &[f32], least: (f64, f64)) -> Self {
         let (mut not_finite, mut overflowed, mut subnormal, mut vanished) = (0_u32, 0_u32, 0_u32, 0_u32);
         let (mut max, mut errors, mut values) = (0.0_f64, 0.0_f64, 0.0_f64);
@@ -129,7 +133,7 @@ mod tests {
         let loss = Loss::of(&before, &now, to(GgmlType::F16));
         assert_eq!((loss.values, loss.not_finite, loss.overflowed), (8, 2, 1));
         assert_eq!((loss.subnormal, loss.vanished), (1, 1));
-        assert_eq!(loss.max_error, 0.5);
+        assert!((loss.max_error - 0.5).abs() < 1e-12);
         assert!((loss.rmse() - (0.25_f64 / 8.0).sqrt()).abs() < 1e-9);
         assert!(!loss.is_exact());
         // The smallest normal half is none; and blocks have none.

@@ -152,6 +152,10 @@ pub(super) fn for_safetensors(model: &Model) -> (BTreeMap<String, String>, Vec<S
 
 /// A value that is no array, as text.
 fn scalar(value: &Value<'_>) -> Option<String> {
+    // The shortest digits that are this value again.
+    if let Value::F32(value) = value {
+        return Some(value.to_string());
+    }
     match value.str() {
         Ok(text) => Some(text.to_string()),
         Err(_) if value.array().is_ok() => None,

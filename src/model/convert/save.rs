@@ -150,11 +150,11 @@ impl Plan<'_> {
                 report.files.push(path.to_path_buf());
             }
             Target::Shards(folder, most) => {
-                let saved = saver.sharded_with(folder, most, &specs, metadata, |index, tensor| {
+                let written = saver.sharded_with(folder, most, &specs, metadata, |index, tensor| {
                     self.fill(index, tensor, losses)
                 })?;
-                report.files.extend(saved.files().iter().cloned());
-                report.files.extend(saved.index().map(Path::to_path_buf));
+                report.files.extend(written.files().iter().cloned());
+                report.files.extend(written.index().map(Path::to_path_buf));
             }
         }
         report.dropped = dropped;

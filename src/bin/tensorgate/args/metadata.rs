@@ -125,10 +125,9 @@ pub(crate) enum Kind {
 impl Kind {
     /// That of the format; `None` for arrays.
     pub(crate) fn of(kind: ValueType) -> Option<Self> {
-        Self::value_variants().iter().copied().find(|own| {
-            // One table: the names are the same.
-            own.name() == kind.name() || (*own == Self::String && kind == ValueType::String)
-        })
+        // Numbers and bools are called the same there; a string is `str`.
+        let same = |own: &Self| own.name() == kind.name() || (*own == Self::String && kind == ValueType::String);
+        Self::value_variants().iter().copied().find(same)
     }
 
     /// Its name, as it is asked for.

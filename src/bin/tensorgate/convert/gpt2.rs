@@ -64,7 +64,8 @@ impl Pairs {
                 "its activation is not gelu_new: GGUF has no key for that, and other programs will compute something else",
             ));
         }
-        let plain = (0..config.n_layer()).all(|layer| config.attention_scale(layer) == config.attention_scale(0));
+        let scale = |layer| config.attention_scale(layer).to_bits();
+        let plain = (0..config.n_layer()).all(|layer| scale(layer) == scale(0));
         if !plain {
             self.notes.push(String::from(
                 "its attention is scaled by layer: GGUF has no key for that, and other programs will compute something else",
@@ -86,15 +87,12 @@ impl Pairs {
             return Err(format!("the vocabulary has ids past the {} rows of the embedding", config.n_vocab()));
         }
         for id in 0..count {
-            match ids.get(&id) {
-                Some(token) => {
-                    self.types.push(if special.contains(token) { CONTROL } else { NORMAL });
-                    self.tokens.push(token.clone());
-                }
-                None => {
-                    self.types.push(UNUSED);
-                    self.tokens.push(format!("[PAD{id}]"));
-                }
+            if let Some(token) = ids.get(&id) {
+                self.types.push(if special.contains(token) { CONTROL } else { NORMAL });
+                self.tokens.push(token.clone());
+            } else {
+                self.types.push(UNUSED);
+                self.tokens.push(format!("[PAD{id}]"));
             }
         }
         self.merges = merges;
@@ -258,7 +256,8 @@ fn config(config: &Config, model: &Model) -> Value {
         "architectures": ["GPT2LMHeadModel"],
         "bos_token_id": token("tokenizer.ggml.bos_token_id"),
         "eos_token_id": token("tokenizer.ggml.eos_token_id"),
-        "layer_norm_epsilon": config.epsilon(),
+        // 1e-5, and not the digits of what `f32` makes of it.
+        "layer_norm_epsilon": config.epsilon().to_string().parse::<f64>().unwrap_or_else(|_| config.epsilon().into()),
         "model_type": "gpt2",
         "n_embd": config.n_embd(),
         "n_head": config.n_head(),

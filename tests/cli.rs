@@ -22,12 +22,12 @@ mod hash;
 mod index;
 #[path = "cli/inspect.rs"]
 mod inspect;
-#[path = "cli/quantize.rs"]
-mod quantize;
 #[path = "cli/interop.rs"]
 mod interop;
 #[path = "cli/metadata.rs"]
 mod metadata;
+#[path = "cli/quantize.rs"]
+mod quantize;
 #[path = "cli/strangers.rs"]
 mod strangers;
 #[path = "cli/tokenize.rs"]

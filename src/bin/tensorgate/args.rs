@@ -4,8 +4,8 @@ mod convert;
 mod diff;
 mod effort;
 mod hash;
-mod quantize;
 mod metadata;
+mod quantize;
 
 use std::path::PathBuf;
 
@@ -17,8 +17,8 @@ pub(crate) use convert::{ByteOrder, Convert, Names};
 pub(crate) use diff::Diff;
 pub(crate) use effort::Effort;
 pub(crate) use hash::Hash;
-pub(crate) use quantize::Quantize;
 pub(crate) use metadata::{Kind, Metadata, Place, SetPairs};
+pub(crate) use quantize::Quantize;
 
 use crate::judge::Options;
 

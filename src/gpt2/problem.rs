@@ -119,7 +119,7 @@ impl fmt::Display for Problem {
 /// Every problem that was found, at least one.
 ///
 /// ```
-/// use tensorgate::gpt2::{Fields, Problem};
+/// use tensorgate::gpt2::Fields;
 /// let problems = Fields::from_json(br#"{"n_layer":-1,"n_head":"12"}"#).unwrap_err();
 /// assert_eq!(problems.iter().count(), 2);
 /// assert!(problems.to_string().starts_with("n_layer is -1, expected"));

@@ -231,7 +231,8 @@ mod tests {
                 let mut bytes = seed.clone();
                 for _ in 0..=rng.below(4) {
                     // The header is a few thousand bytes: there is where lies are read.
-                    let place = rng.below(if rng.below(2) == 0 { 4_000 } else { bytes.len() });
+                    let end = if rng.below(2) == 0 { 4_000 } else { bytes.len() };
+                    let place = rng.below(end);
                     bytes[place] = rng.bytes(1)[0];
                 }
                 check(&bytes);

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use python::{available, run};
+use tensorgate::file::Saver;
 use tensorgate::gguf::{GgmlType, PairSpec};
 use tensorgate::model::convert::{Conversion, Draft, Output, Target};
 use tensorgate::model::mixture::{Choice, Facts, Mixture, Recipe};
@@ -29,7 +30,7 @@ fn quantise(from: &Path, to: &Path, mixture: Mixture) {
     let choices = Recipe::new(mixture).choose(&Facts::of(&model), &drafts);
     let choices: HashMap<&str, Choice> = drafts.iter().map(|draft| draft.name).zip(choices).collect();
     let choose = |draft: Draft<'_>| choices[draft.name].kind.map(ElementType::from);
-    conversion.with_types(&choose).plan(&model).unwrap().save(Target::File(to), &Default::default()).unwrap();
+    conversion.with_types(&choose).plan(&model).unwrap().save(Target::File(to), &Saver::default()).unwrap();
 }
 
 #[test]
@@ -44,8 +45,8 @@ fn llama_cpp_computes_the_same_from_our_files_as_from_its_own() {
         // As F32, which llama.cpp quantises without being told that it may.
         let model = Model::open(data.join(name)).unwrap();
         let plain = |_: Draft<'_>| Some(GgmlType::F32.into());
-        let plan = Conversion::to(Format::Gguf).with_types(&plain).plan(&model).unwrap();
-        plan.save(Target::File(&source), &Default::default()).unwrap();
+        let to_plain = Conversion::to(Format::Gguf).with_types(&plain).plan(&model).unwrap();
+        to_plain.save(Target::File(&source), &Saver::default()).unwrap();
         for mixture in Mixture::ALL.iter().filter(|mixture| **mixture != Mixture::Mxfp4) {
             quantise(&source, &folder.path().join(format!("{}.gguf", mixture.file_type())), *mixture);
         }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use tensorgate::file::Saver;
 use tensorgate::gguf::{GgmlType, ValueType};
 use tensorgate::model::convert::{Conversion, Target};
 use tensorgate::model::{ElementType, Format, Model};
@@ -47,6 +48,11 @@ fn values(model: &Model, name: &str) -> Vec<f32> {
     let mut out = vec![0.0; usize::try_from(tensor.elements()).unwrap()];
     quant::decode(kind, tensor.bytes(), &mut out).unwrap();
     out
+}
+
+#[expect(clippy::cast_precision_loss, reason = "small counts")]
+fn float(count: usize) -> f64 {
+    count as f64
 }
 
 fn reference() -> Value {
@@ -119,7 +125,7 @@ fn the_report_says_what_the_file_holds() {
         let size: f64 = old.iter().map(|value| f64::from(*value).powi(2)).sum();
         let most = old.iter().zip(&new).map(|pair| error(pair).abs()).fold(0.0, f64::max);
         for (key, want) in [
-            ("rmse", (squares / old.len() as f64).sqrt()),
+            ("rmse", (squares / float(old.len())).sqrt()),
             ("relative_error", (squares / size).sqrt()),
             ("max_error", most),
         ] {
@@ -129,10 +135,10 @@ fn the_report_says_what_the_file_holds() {
         assert!(squares / size < 0.02, "{name}");
     }
     assert_eq!(changed, 5);
-    let bytes: u64 = model.tensors().map(|tensor| tensor.bytes().len() as u64).sum();
-    let weights: u64 = model.tensors().map(|tensor| tensor.elements()).sum();
-    assert_eq!((done["bytes"].as_u64(), done["weights"].as_u64()), (Some(bytes), Some(weights)));
-    let bits = bytes as f64 * 8.0 / weights as f64;
+    let bytes: usize = model.tensors().map(|tensor| tensor.bytes().len()).sum();
+    let weights: usize = before.tensors().map(|tensor| tensor.bytes().len() / 4).sum();
+    assert_eq!((&done["bytes"], &done["weights"]), (&json!(bytes), &json!(weights)));
+    let bits = float(bytes) * 8.0 / float(weights);
     assert!((done["bits_per_weight"].as_f64().unwrap() - bits).abs() < 1e-9);
     // The same for people: a line for each tensor that changed.
     let shown = quantize(folder.path(), &["f32.gguf", "again.gguf", "-t", "q4_k"]);
@@ -275,11 +281,7 @@ fn a_model_that_is_no_gpt2_is_a_container() {
 fn with_value(folder: &Path, tensor: &str, element: usize, value: f32) {
     let model = Model::open(data("tiny-gpt2/tinyA-plain")).unwrap();
     let path = folder.join("model.safetensors");
-    Conversion::to(Format::SafeTensors)
-        .plan(&model)
-        .unwrap()
-        .save(Target::File(&path), &Default::default())
-        .unwrap();
+    Conversion::to(Format::SafeTensors).plan(&model).unwrap().save(Target::File(&path), &Saver::default()).unwrap();
     let start = Model::open(&path).unwrap().tensor(tensor).unwrap().span().start();
     let mut bytes = fs::read(&path).unwrap();
     let at = usize::try_from(start).unwrap() + element * 4;
@@ -367,4 +369,38 @@ fn the_file_that_is_read_may_be_written() {
     let read = |name: &str| fs::read(folder.path().join(name)).unwrap();
     assert!(read("out.gguf") == read("in.gguf"));
     assert_eq!(kind_of(&folder.path().join("out.gguf"), "blk.0.attn_qkv.weight"), GgmlType::IQ4_NL.to_string());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_it_and_leaves_nothing() {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.gguf");
+    // A gigabyte of zeros, which takes no room.
+    let mut writer = Writer::new(1, 1);
+    writer.key("general.architecture", ValueType::String).text(b"gpt2");
+    writer.tensor("blk.0.ffn_up.weight", &[256, 1 << 20], 0, 0).data(0);
+    fs::write(&path, &writer.0).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_len(writer.0.len() as u64 + (1 << 30)).unwrap();
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let mut child = crate::tensorgate()
+            .current_dir(folder.path())
+            .args(["quantize", "in.gguf", "out.gguf", "--type", "q4_k_m"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let start = Instant::now();
+        while fs::read_dir(folder.path()).unwrap().count() < 2 {
+            assert!(start.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(code));
+        assert!(String::from_utf8_lossy(&ended.stderr).contains("nothing was changed"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }

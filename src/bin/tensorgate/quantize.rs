@@ -10,7 +10,7 @@ use std::path::Path;
 
 use tensorgate::file::Saver;
 use tensorgate::gguf::{GgmlType, PairSpec};
-use tensorgate::model::convert::{Conversion, Draft, Output, Plan, Target};
+use tensorgate::model::convert::{Conversion, Draft, Output, Plan, Report, Target};
 use tensorgate::model::mixture::{Choice, Facts, Recipe};
 use tensorgate::model::{ElementType, Format, Model};
 use tensorgate::quant::NonFinite;
@@ -42,15 +42,10 @@ pub(crate) fn run(args: &Quantize) -> io::Result<Exit> {
             return Ok(Exit::Rejected);
         }
     };
-    let mut notes = companion.as_ref().map(|pairs| pairs.notes.clone()).unwrap_or_default();
     let mut pairs = companion.as_ref().map(gpt2::Pairs::specs).unwrap_or_default();
     pairs.push(PairSpec::new("general.quantization_version", VERSION));
     pairs.push(PairSpec::new("general.file_type", args.mixture.file_type()));
-    if companion.is_none() && model.metadata().get("general.architecture").is_none() {
-        notes.push(String::from(
-            "nothing says which architecture it is: the file holds the tensors by their own names, for no program to run",
-        ));
-    }
+    let mut notes = notes(&model, companion.as_ref());
     let bar = work.bar(0, &text::path(&args.to));
     let progress = |bytes| bar.inc(bytes);
     let mut conversion = Conversion::to(Format::Gguf)
@@ -76,22 +71,38 @@ pub(crate) fn run(args: &Quantize) -> io::Result<Exit> {
         return Ok(Exit::Rejected);
     }
     bar.set_length(plan.byte_len());
-    let path = target(&args.to)?;
-    let stop = work.stop();
-    let saved = plan.save(Target::File(&path), &Saver::new().with_watch(&*stop));
+    let saved = save(args, &work, &plan);
     bar.finish_and_clear();
-    if let Some(exit) = work.exit() {
-        complain("interrupted; nothing was changed");
-        return Ok(exit);
-    }
-    match saved {
+    match saved? {
         Ok(saved) => {
             let done = report::Done { plan: &plan, report: &saved, choices: &choices, notes };
             report::print(&mut output::stdout(), args, &done)?;
             Ok(Exit::Accepted)
         }
-        Err(error) => Ok(refuse(&args.from, &error)),
+        Err(exit) => Ok(exit),
     }
+}
+
+/// What whoever uses the file should know.
+fn notes(model: &Model, companion: Option<&gpt2::Pairs>) -> Vec<String> {
+    let none = model.metadata().get("general.architecture").is_none();
+    let unknown = "nothing says which architecture it is: the file holds the tensors by their own names, for no program to run";
+    match companion {
+        Some(pairs) => pairs.notes.clone(),
+        None => none.then(|| unknown.to_owned()).into_iter().collect(),
+    }
+}
+
+/// Writes the file; where it cannot, says why, and how the program ends then.
+fn save(args: &Quantize, work: &Work, plan: &Plan<'_>) -> io::Result<Result<Report, Exit>> {
+    let path = target(&args.to)?;
+    let stop = work.stop();
+    let saved = plan.save(Target::File(&path), &Saver::new().with_watch(&*stop));
+    if let Some(exit) = work.exit() {
+        complain("interrupted; nothing was changed");
+        return Ok(Err(exit));
+    }
+    Ok(saved.map_err(|error| refuse(&args.from, &error)))
 }
 
 /// Where the file goes; a folder is made where it is not there.

@@ -31,6 +31,7 @@ Examples:
 /// infinite, nothing is written unless that is allowed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Quantize {
     /// A file, an index, the first file of a split, or a folder; safetensors or GGUF.
     #[arg(value_name = "IN")]

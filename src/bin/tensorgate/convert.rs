@@ -100,10 +100,16 @@ fn finish(
     beside: Option<(&Model, &Path)>,
     companion: Option<&gpt2::Pairs>,
 ) -> io::Result<Exit> {
-    let (mut files, mut exit) = (report.files().to_vec(), Exit::Accepted);
+    let (mut files, mut dropped) = (report.files().to_vec(), report.dropped().to_vec());
+    let mut exit = Exit::Accepted;
     if let Some((model, folder)) = beside {
         match gpt2::write_beside(model, folder) {
-            Ok(beside) => files.extend(beside),
+            Ok(beside) => {
+                // The vocabulary's arrays are files now.
+                let kept = beside.iter().any(|path| path.ends_with("vocab.json"));
+                dropped.retain(|key| !kept || !gpt2::VOCABULARY.contains(&key.as_str()));
+                files.extend(beside);
+            }
             Err(error) => {
                 complain(&format!("the tensors are there, but not what goes with them: {error}"));
                 exit = Exit::Trouble;
@@ -111,7 +117,7 @@ fn finish(
         }
     }
     let notes = companion.map(|pairs| pairs.notes.clone()).unwrap_or_default();
-    report::print(&mut output::stdout(), args, &report::Done { plan, report, files, notes })?;
+    report::print(&mut output::stdout(), args, &report::Done { plan, report, files, dropped, notes })?;
     Ok(exit)
 }
 

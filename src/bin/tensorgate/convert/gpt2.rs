@@ -23,6 +23,10 @@ const UNUSED: i32 = 5;
 /// The one token of GPT-2's that is no text.
 const END: &str = "<|endoftext|>";
 
+/// Keys of a vocabulary, which Hugging Face's files have beside the tensors.
+pub(super) const VOCABULARY: [&str; 3] =
+    ["tokenizer.ggml.tokens", "tokenizer.ggml.merges", "tokenizer.ggml.token_type"];
+
 /// What a GGUF file says of a GPT-2.
 #[derive(Debug, Default)]
 pub(crate) struct Pairs {

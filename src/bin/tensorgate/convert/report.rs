@@ -19,6 +19,8 @@ pub(crate) struct Done<'d> {
     pub(crate) report: &'d Report,
     /// All files that were written.
     pub(crate) files: Vec<PathBuf>,
+    /// Keys of the source that are in none of them.
+    pub(crate) dropped: Vec<String>,
     /// What whoever uses them should know.
     pub(crate) notes: Vec<String>,
 }
@@ -41,7 +43,7 @@ pub(crate) fn changed<'r>(plan: &'r Plan<'_>, report: &'r Report) -> impl Iterat
 }
 
 fn human(out: &mut impl Write, done: &Done<'_>) -> io::Result<()> {
-    let Done { plan, report, files, notes } = done;
+    let Done { plan, report, files, dropped, notes } = done;
     for file in files {
         writeln!(out, "{STRONG}{}{STRONG:#}", text::path(file))?;
     }
@@ -70,7 +72,7 @@ fn human(out: &mut impl Write, done: &Done<'_>) -> io::Result<()> {
         writeln!(out, "  {FAINT}and {more} more{FAINT:#}")?;
     }
     listed(out, "left out, since they are no parameters", plan.left_out())?;
-    listed(out, "metadata that the format cannot have", report.dropped())?;
+    listed(out, "metadata that the format cannot have", dropped)?;
     for note in notes {
         writeln!(out, "{ODD}note{ODD:#} {}", text::ascii(note))?;
     }
@@ -137,7 +139,7 @@ pub(crate) fn tensor(output: &Output, lost: Option<&Loss>) -> Value {
 }
 
 fn document(done: &Done<'_>) -> Value {
-    let Done { plan, report, files, notes } = done;
+    let Done { plan, report, files, dropped, notes } = done;
     let tensors: Vec<Value> =
         plan.outputs().iter().zip(report.losses()).map(|(output, lost)| tensor(output, lost.as_ref())).collect();
     json!({
@@ -145,7 +147,7 @@ fn document(done: &Done<'_>) -> Value {
         "bytes": plan.byte_len(),
         "tensors": tensors,
         "left_out": plan.left_out(),
-        "dropped_metadata": report.dropped(),
+        "dropped_metadata": dropped,
         "notes": notes,
     })
 }

@@ -213,7 +213,7 @@ mod tests {
     fn hostile_checkpoints() {
         check(&[]);
         let mut rng = smoke::Rng::new(31);
-        for _ in 0..3_000 {
+        for _ in 0..20_000 {
             let len = rng.below(60);
             check(&rng.bytes(len));
         }
@@ -227,7 +227,7 @@ mod tests {
         let mut rng = smoke::Rng::new(32);
         for seed in &seeds {
             check(seed);
-            for _ in 0..60 {
+            for _ in 0..600 {
                 let mut bytes = seed.clone();
                 for _ in 0..=rng.below(4) {
                     // The header is a few thousand bytes: there is where lies are read.

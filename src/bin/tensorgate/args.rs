@@ -34,7 +34,7 @@ Examples:
   tensorgate inspect model.safetensors --json
   tensorgate hash model.safetensors
   tensorgate diff model.safetensors models/a.safetensors
-  tensorgate quantize model.safetensors q8.gguf --type q8_0
+  tensorgate quantize model.gguf q8.gguf --type q8_0
 
 Exit codes:
   0  every file was accepted; with hash --verify, diff: nothing differs

@@ -221,7 +221,7 @@ fn turned<const B: usize, const N: usize>(
 
 /// Proves that `bytes` are the whole blocks of that many elements.
 #[inline]
-fn measure(kind: GgmlType, bytes: &[u8], elements: usize) -> Result<(), QuantError> {
+pub(crate) fn measure(kind: GgmlType, bytes: &[u8], elements: usize) -> Result<(), QuantError> {
     if !kind.is_known() {
         return Err(QuantError::UnknownType(kind));
     }

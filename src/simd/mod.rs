@@ -67,6 +67,7 @@
 )]
 
 mod act;
+mod decode;
 mod dense;
 mod dispatch;
 mod gemm;
@@ -84,6 +85,7 @@ mod weight;
 use core::fmt;
 
 pub use act::Act;
+pub use decode::decode;
 pub use level::{Level, VARIABLE};
 pub use mat::MatMut;
 pub use matrix::{MANY, Matrix, Scratch, Then};

@@ -5,8 +5,9 @@
 use core::arch::x86_64::*;
 
 use super::super::unpack::six_bits;
-use super::{pairs, part, q3_scales};
+use super::{iq4_scales, pairs, part, q3_scales};
 use crate::gguf::GgmlType;
+use crate::quant::{E2M1, NON_LINEAR, e8m0_half};
 
 /// Decodes proved blocks, or says that there is no kernel for the type.
 #[target_feature(enable = "avx2,fma,f16c")]
@@ -22,6 +23,9 @@ pub(super) fn decode(kind: GgmlType, bytes: &[u8], out: &mut [f32]) -> bool {
         GgmlType::Q4_K => q4_k(bytes, out),
         GgmlType::Q5_K => q5_k(bytes, out),
         GgmlType::Q6_K => q6_k(bytes, out),
+        GgmlType::IQ4_NL => iq4_nl(bytes, out),
+        GgmlType::IQ4_XS => iq4_xs(bytes, out),
+        GgmlType::MXFP4 => mxfp4(bytes, out),
         _ => return false,
     }
     true
@@ -326,5 +330,43 @@ fn q6_k(bytes: &[u8], out: &mut [f32]) {
                 put(out, _mm256_sub_epi8(q, _mm256_set1_epi8(32)), d.map(|d| _mm256_set1_ps(d)));
             }
         }
+    }
+}
+
+/// Sixteen whole numbers as bytes, in both halves of a vector.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn table(values: &[f32; 16]) -> __m256i {
+    _mm256_broadcastsi128_si256(load16(&values.map(|value| (value as i8).cast_unsigned())))
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+fn iq4_nl(bytes: &[u8], out: &mut [f32]) {
+    let values = table(&NON_LINEAR);
+    for (block, out) in pairs::<18, 32>(bytes, out) {
+        let d = half::<0, 18>(block);
+        put(out, _mm256_shuffle_epi8(values, nibbles(part::<2, 16, 18>(block))), [d, d]);
+    }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+fn iq4_xs(bytes: &[u8], out: &mut [f32]) {
+    let values = table(&NON_LINEAR);
+    for (block, out) in pairs::<136, 256>(bytes, out) {
+        let d = half::<0, 136>(block);
+        let runs = out.as_chunks_mut::<32>().0.iter_mut().zip(part::<8, 128, 136>(block).as_chunks::<16>().0);
+        for ((run, qs), scale) in runs.zip(iq4_scales(part::<2, 6, 136>(block))) {
+            let d = _mm256_mul_ps(d, _mm256_set1_ps(scale));
+            put(run, _mm256_shuffle_epi8(values, nibbles(qs)), [d, d]);
+        }
+    }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+fn mxfp4(bytes: &[u8], out: &mut [f32]) {
+    let values = table(&E2M1);
+    for (block, out) in pairs::<17, 32>(bytes, out) {
+        let d = _mm256_set1_ps(e8m0_half(block[0]));
+        put(out, _mm256_shuffle_epi8(values, nibbles(part::<1, 16, 17>(block))), [d, d]);
     }
 }

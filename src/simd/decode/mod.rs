@@ -18,7 +18,7 @@ mod avx512;
 ///
 /// As [`quant::decode`](crate::quant::decode), element for element and bit for bit, with the instructions of `level`
 /// where there is a kernel for the type: on AVX2 and AVX-512 for Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K,
-/// Q6_K, IQ4_NL, IQ4_XS, MXFP4 and NVFP4. Other types and other levels take the plain code. Any alignment will do.
+/// Q6_K, IQ4_NL, IQ4_XS and MXFP4. Other types and other levels take the plain code. Any alignment will do.
 ///
 /// Of a NaN that comes out of a product only that it is one is the same at every level.
 ///
@@ -40,22 +40,27 @@ mod avx512;
 /// ```
 pub fn decode(level: Level, kind: GgmlType, bytes: &[u8], out: &mut [f32]) -> Result<(), QuantError> {
     #[cfg(target_arch = "x86_64")]
-    {
+    if level.isa() >= Isa::Avx2 {
         quant::measure(kind, bytes, out.len())?;
-        let done = match level.isa() {
-            // SAFETY: a level is made only where the processor has it.
-            Isa::Avx512 | Isa::Avx512Bf16 => unsafe { avx512::decode(kind, bytes, out) },
-            // SAFETY: a level is made only where the processor has it.
-            Isa::Avx2 => unsafe { avx2::decode(kind, bytes, out) },
-            Isa::Scalar | Isa::Portable => false,
-        };
-        if done {
+        if whole(level, kind, bytes, out) {
             return Ok(());
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = level;
     quant::decode(kind, bytes, out)
+}
+
+/// Decodes proved blocks, or says that there is no kernel for the type.
+#[cfg(target_arch = "x86_64")]
+fn whole(level: Level, kind: GgmlType, bytes: &[u8], out: &mut [f32]) -> bool {
+    match level.isa() {
+        // SAFETY: a level is made only where the processor has it.
+        Isa::Avx512 | Isa::Avx512Bf16 => unsafe { avx512::decode(kind, bytes, out) },
+        // SAFETY: a level is made only where the processor has it.
+        Isa::Avx2 => unsafe { avx2::decode(kind, bytes, out) },
+        Isa::Scalar | Isa::Portable => false,
+    }
 }
 
 /// Blocks of `B` bytes, each with the room for its `N` elements.
@@ -85,4 +90,15 @@ fn q3_scales(packed: &[u8; 12]) -> [u8; 16] {
     let four = |low: u32, shift: u32| u128::from(low & 0x0f0f_0f0f | (above >> shift & 0x0303_0303) << 4);
     let words = [four(first, 0), four(second, 2), four(first >> 4, 4), four(second >> 4, 6)];
     (words[0] | words[1] << 32 | words[2] << 64 | words[3] << 96).to_le_bytes()
+}
+
+/// The eight scales of IQ4_XS: a word of the upper two bits of each, then nibbles.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn iq4_scales([h0, h1, lows @ ..]: &[u8; 6]) -> [f32; 8] {
+    let (above, lows) = (u16::from_le_bytes([*h0, *h1]), u32::from_le_bytes(*lows));
+    core::array::from_fn(|at| {
+        let (low, high) = (lows >> (4 * at) & 15, u32::from(above) >> (2 * at) & 3);
+        (low | high << 4) as f32 - 32.0
+    })
 }

@@ -29,8 +29,10 @@ const TYPES: [GgmlType; 10] = [
     GgmlType::Q6_K,
 ];
 
-/// A row that stays in the first cache with its elements, many times; and a tensor that leaves the third.
-const PLACES: [(&str, usize, usize, usize); 2] = [("cache", 4096, 500, 25), ("memory", 1 << 24, 1, 7)];
+/// How many elements, how often in a round, and how many rounds: a row that stays in the first cache with its elements, a
+/// tensor that stays in the third, one that leaves it.
+const PLACES: [(&str, usize, usize, usize); 3] =
+    [("4,096", 4096, 500, 25), ("1 Mi", 1 << 20, 4, 15), ("16 Mi", 1 << 24, 1, 7)];
 
 /// A reader's name and what it decodes with; where it keeps its own time, it returns it.
 type Reader<'a> = (String, Box<dyn FnMut(&mut [f32]) -> Option<f64> + 'a>);
@@ -162,7 +164,7 @@ fn main() {
         "nanoseconds an element, least / median; GB/s of blocks by `Level::best`; peers' time over ours, least, median"
     );
     println!(
-        "| type | where | `quant` | avx2 | avx512 | candle `to_float` | candle `dequantize` | ggml | gguf-py | GB/s | candle | ggml | gguf-py |"
+        "| type | elements | `quant` | avx2 | avx512 | candle `to_float` | candle `dequantize` | ggml | gguf-py | GB/s | candle | ggml | gguf-py |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     for kind in TYPES.into_iter().filter(|kind| words.is_empty() || words.contains(&kind.to_string())) {
@@ -174,7 +176,7 @@ fn main() {
             if let Ok(ggml) = &ggml {
                 readers.push(("ggml".to_owned(), ggml.reader(kind, bytes)));
             }
-            if place == "memory" {
+            if elements > 1 << 16 {
                 readers.push(("candle tensor".to_owned(), peers::candle_tensor(kind, bytes, elements)));
                 if let Ok(python) = &mut python {
                     readers.push(("gguf-py".to_owned(), python.reader(kind, bytes)));

@@ -18,7 +18,8 @@ mod avx512;
 ///
 /// As [`quant::decode`](crate::quant::decode), element for element and bit for bit, with the instructions of `level`
 /// where there is a kernel for the type: on AVX2 and AVX-512 for Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K,
-/// Q6_K, IQ4_NL, IQ4_XS and MXFP4. Other types and other levels take the plain code. Any alignment will do.
+/// Q6_K, IQ4_NL, IQ4_XS and MXFP4. Other types and other levels take the plain code. Any alignment will do. From 32 MiB
+/// of elements on, where they are aligned to 16 bytes, they are written past the caches.
 ///
 /// Of a NaN that comes out of a product only that it is one is the same at every level.
 ///
@@ -42,7 +43,8 @@ pub fn decode(level: Level, kind: GgmlType, bytes: &[u8], out: &mut [f32]) -> Re
     #[cfg(target_arch = "x86_64")]
     if level.isa() >= Isa::Avx2 {
         quant::measure(kind, bytes, out.len())?;
-        if whole(level, kind, bytes, out) {
+        let past = out.len() >= PAST && out.as_ptr().align_offset(16) == 0;
+        if if past { past_caches(level, kind, bytes, out) } else { in_caches(level, kind, bytes, out) } {
             return Ok(());
         }
     }
@@ -51,16 +53,38 @@ pub fn decode(level: Level, kind: GgmlType, bytes: &[u8], out: &mut [f32]) -> Re
     quant::decode(kind, bytes, out)
 }
 
+/// From how many elements on they go past the caches, which they would leave before anyone can use them: 32 MiB.
+#[cfg(target_arch = "x86_64")]
+const PAST: usize = 1 << 23;
+
 /// Decodes proved blocks, or says that there is no kernel for the type.
 #[cfg(target_arch = "x86_64")]
-fn whole(level: Level, kind: GgmlType, bytes: &[u8], out: &mut [f32]) -> bool {
+fn in_caches(level: Level, kind: GgmlType, bytes: &[u8], out: &mut [f32]) -> bool {
     match level.isa() {
-        // SAFETY: a level is made only where the processor has it.
-        Isa::Avx512 | Isa::Avx512Bf16 => unsafe { avx512::decode(kind, bytes, out) },
-        // SAFETY: a level is made only where the processor has it.
-        Isa::Avx2 => unsafe { avx2::decode(kind, bytes, out) },
+        // SAFETY: a level is made only where the processor has it; nothing goes past the caches.
+        Isa::Avx512 | Isa::Avx512Bf16 => unsafe { avx512::decode::<false>(kind, bytes, out) },
+        // SAFETY: as above.
+        Isa::Avx2 => unsafe { avx2::decode::<false>(kind, bytes, out) },
         Isa::Scalar | Isa::Portable => false,
     }
+}
+
+/// As [`in_caches`], to memory. There is no kernel for elements that are not aligned to 16 bytes.
+#[cfg(target_arch = "x86_64")]
+fn past_caches(level: Level, kind: GgmlType, bytes: &[u8], out: &mut [f32]) -> bool {
+    if level.isa() < Isa::Avx2 || out.as_ptr().align_offset(16) != 0 {
+        return false;
+    }
+    let done = if level.is_512() {
+        // SAFETY: a level is made only where the processor has it; the elements are aligned, as was just asked.
+        unsafe { avx512::decode::<true>(kind, bytes, out) }
+    } else {
+        // SAFETY: as above.
+        unsafe { avx2::decode::<true>(kind, bytes, out) }
+    };
+    // SAFETY: levels from AVX2 on are made only where the processor has it.
+    unsafe { avx2::fence() };
+    done
 }
 
 /// Blocks of `B` bytes, each with the room for its `N` elements.
@@ -101,4 +125,34 @@ fn iq4_scales([h0, h1, lows @ ..]: &[u8; 6]) -> [f32; 8] {
         let (low, high) = (lows >> (4 * at) & 15, u32::from(above) >> (2 * at) & 3);
         (low | high << 4) as f32 - 32.0
     })
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    #[test]
+    fn past_the_caches_the_elements_are_the_same() {
+        for level in Level::all().filter(|level| level.isa() >= Isa::Avx2) {
+            let mut done = 0;
+            for kind in GgmlType::ALL.iter().copied() {
+                let (elements, size) =
+                    (kind.block_elements().unwrap() as usize, kind.block_bytes().unwrap() as usize);
+                let bytes: Vec<u8> = (0..9 * size).map(|at| (at * 7 % 61) as u8).collect();
+                let mut expected = std::vec![0.0; 9 * elements];
+                quant::decode(kind, &bytes, &mut expected).unwrap();
+                let mut room = std::vec![7.0; expected.len() + 8];
+                let start = room.as_ptr().align_offset(16);
+                let end = start + expected.len();
+                if past_caches(level, kind, &bytes, &mut room[start..end]) {
+                    assert_eq!(room[start..end], expected, "{kind} {level}");
+                    assert!(room[..start].iter().chain(&room[end..]).all(|value| *value == 7.0));
+                    assert!(!past_caches(level, kind, &bytes, &mut room[start + 1..=end]));
+                    done += 1;
+                }
+            }
+            assert!(done >= 13, "{done}");
+        }
+    }
 }

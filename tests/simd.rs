@@ -11,6 +11,8 @@
 #[path = "simd/blocks.rs"]
 mod blocks;
 mod common;
+#[path = "simd/decode.rs"]
+mod decode;
 #[path = "simd/ops.rs"]
 mod ops;
 #[path = "simd/products.rs"]

@@ -3,11 +3,11 @@
 use super::half::{cut, e8m0_half, f16, ue4m3_half};
 
 /// The values of IQ4_NL and IQ4_XS (`kvalues_iq4nl` of `ggml-common.h`, ggml 0.25.3).
-pub(super) const NON_LINEAR: [f32; 16] =
+pub(crate) const NON_LINEAR: [f32; 16] =
     [-127., -104., -83., -65., -49., -35., -22., -10., 1., 13., 25., 38., 53., 69., 89., 113.];
 
 /// The values of E2M1, doubled, so that all are whole. The reference holds them as integers: there is no negative zero.
-pub(super) const E2M1: [f32; 16] = [0., 1., 2., 3., 4., 6., 8., 12., 0., -1., -2., -3., -4., -6., -8., -12.];
+pub(crate) const E2M1: [f32; 16] = [0., 1., 2., 3., 4., 6., 8., 12., 0., -1., -2., -3., -4., -6., -8., -12.];
 
 /// Each of sixteen values times `d`.
 #[inline]

@@ -32,7 +32,7 @@ pub(super) fn spread([_, a, _, b, _, c, _, d]: [u8; 8]) -> [u8; 2] {
 /// The scale of MXFP4: 2^(code − 128), half of what E8M0 says, since its 4-bit values are doubled. The last code is no
 /// NaN here, as in the reference (`ggml-impl.h`).
 #[inline]
-pub(super) fn e8m0_half(code: u8) -> f32 {
+pub(crate) fn e8m0_half(code: u8) -> f32 {
     f32::from_bits(match code {
         0 => 0x0020_0000,
         1 => 0x0040_0000,

@@ -43,6 +43,10 @@ pub use check::{Faults, check_row, faults};
 pub(crate) use check::{Form, numbers};
 pub use encode::{NonFinite, encode, encode_with, is_encodable};
 pub use error::{Fault, QuantError, What};
+#[cfg(all(feature = "std", target_arch = "x86_64"))]
+pub(crate) use four::{E2M1, NON_LINEAR};
+#[cfg(all(feature = "std", target_arch = "x86_64"))]
+pub(crate) use half::e8m0_half;
 pub use order::swap_order;
 pub use view::{Rows, Values};
 
@@ -221,7 +225,7 @@ fn turned<const B: usize, const N: usize>(
 
 /// Proves that `bytes` are the whole blocks of that many elements.
 #[inline]
-fn measure(kind: GgmlType, bytes: &[u8], elements: usize) -> Result<(), QuantError> {
+pub(crate) fn measure(kind: GgmlType, bytes: &[u8], elements: usize) -> Result<(), QuantError> {
     if !kind.is_known() {
         return Err(QuantError::UnknownType(kind));
     }

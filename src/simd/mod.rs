@@ -76,6 +76,7 @@
 )]
 
 mod act;
+mod decode;
 mod dense;
 mod dispatch;
 mod gemm;
@@ -93,6 +94,7 @@ mod weight;
 use core::fmt;
 
 pub use act::Act;
+pub use decode::decode;
 pub use level::{Level, VARIABLE};
 pub use mat::MatMut;
 pub use matrix::{MANY, Matrix, Scratch, Then};

@@ -2,6 +2,7 @@
 
 use super::config::{Config, Seen};
 use super::problem::{Problem, shown};
+use crate::model::names::{PARTS, gpt2_buffer, layer};
 use crate::model::{Format, Model};
 use crate::num;
 
@@ -77,20 +78,16 @@ impl Names {
     }
 
     const fn part(self, part: Part) -> &'static str {
-        match (self.is_gguf(), part) {
-            (true, Part::Norm1) => "attn_norm",
-            (true, Part::Qkv) => "attn_qkv",
-            (true, Part::Proj) => "attn_output",
-            (true, Part::Norm2) => "ffn_norm",
-            (true, Part::Up) => "ffn_up",
-            (true, Part::Down) => "ffn_down",
-            (false, Part::Norm1) => "ln_1",
-            (false, Part::Qkv) => "attn.c_attn",
-            (false, Part::Proj) => "attn.c_proj",
-            (false, Part::Norm2) => "ln_2",
-            (false, Part::Up) => "mlp.c_fc",
-            (false, Part::Down) => "mlp.c_proj",
-        }
+        let [norm1, qkv, proj, norm2, up, down] = PARTS;
+        let (hugging_face, gguf, _) = match part {
+            Part::Norm1 => norm1,
+            Part::Qkv => qkv,
+            Part::Proj => proj,
+            Part::Norm2 => norm2,
+            Part::Up => up,
+            Part::Down => down,
+        };
+        if self.is_gguf() { gguf } else { hugging_face }
     }
 
     /// The name of a part of block `layer`, without `.weight` or `.bias`.
@@ -105,13 +102,8 @@ impl Names {
 
     /// The layer and the rest of a name of a block's tensor.
     fn layer(self, name: &str) -> Option<(u64, &str)> {
-        let rest = name.strip_prefix(self.prefix)?.strip_prefix(self.blocks())?;
-        let (number, rest) = rest.split_once('.')?;
-        let plain = number == "0" || !number.starts_with('0');
-        if !plain || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
-        }
-        Some((number.parse().ok()?, rest))
+        let (layer, rest) = layer(name.strip_prefix(self.prefix)?, self.blocks())?;
+        Some((layer.into(), rest))
     }
 
     /// What the shapes say of the dimensions.
@@ -184,7 +176,7 @@ impl Names {
         for name in model.names() {
             match self.layer(name) {
                 // The causal mask, which older versions of the library saved; not to be taken for `attn.c_attn.bias`.
-                Some((layer, "attn.bias" | "attn.masked_bias")) if layer < layers && !self.is_gguf() => {
+                Some((layer, _)) if layer < layers && !self.is_gguf() && gpt2_buffer(name) => {
                     buffers = buffers.saturating_add(1);
                 }
                 Some((layer, rest)) => {

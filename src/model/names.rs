@@ -26,20 +26,15 @@ const WHOLE: [(&str, &str); 5] = [
     ("lm_head.weight", "output.weight"),
 ];
 
-/// What each layer has: Hugging Face's name, GGUF's, and whether the dimensions change places.
-const LAYER: [(&str, &str, bool); 12] = [
-    ("ln_1.weight", "attn_norm.weight", false),
-    ("ln_1.bias", "attn_norm.bias", false),
-    ("attn.c_attn.weight", "attn_qkv.weight", true),
-    ("attn.c_attn.bias", "attn_qkv.bias", false),
-    ("attn.c_proj.weight", "attn_output.weight", true),
-    ("attn.c_proj.bias", "attn_output.bias", false),
-    ("ln_2.weight", "ffn_norm.weight", false),
-    ("ln_2.bias", "ffn_norm.bias", false),
-    ("mlp.c_fc.weight", "ffn_up.weight", true),
-    ("mlp.c_fc.bias", "ffn_up.bias", false),
-    ("mlp.c_proj.weight", "ffn_down.weight", true),
-    ("mlp.c_proj.bias", "ffn_down.bias", false),
+/// What each layer has, a weight and a bias each: Hugging Face's name, GGUF's, and whether the weight's dimensions change
+/// places.
+pub(crate) const PARTS: [(&str, &str, bool); 6] = [
+    ("ln_1", "attn_norm", false),
+    ("attn.c_attn", "attn_qkv", true),
+    ("attn.c_proj", "attn_output", true),
+    ("ln_2", "ffn_norm", false),
+    ("mlp.c_fc", "ffn_up", true),
+    ("mlp.c_proj", "ffn_down", true),
 ];
 
 /// Buffers that Hugging Face's files have and that are no parameters: masks that the code makes anew.
@@ -47,10 +42,15 @@ const BUFFERS: [&str; 2] = ["attn.bias", "attn.masked_bias"];
 
 /// The number of a layer and the rest of the name behind it. A number has no sign and no zero in front, so that a layer
 /// has one name.
-fn layer<'n>(name: &'n str, prefix: &str) -> Option<(u32, &'n str)> {
+pub(crate) fn layer<'n>(name: &'n str, prefix: &str) -> Option<(u32, &'n str)> {
     let (number, rest) = name.strip_prefix(prefix)?.split_once('.')?;
     let plain = number.bytes().all(|byte| byte.is_ascii_digit()) && (number == "0" || !number.starts_with('0'));
     if plain { Some((number.parse().ok()?, rest)) } else { None }
+}
+
+/// A part of a layer, and which of its tensors.
+fn taken_apart(rest: &str) -> Option<(&str, &str)> {
+    rest.rsplit_once('.').filter(|(_, kind)| matches!(*kind, "weight" | "bias"))
 }
 
 /// Hugging Face's name without the prefix that it may have.
@@ -74,8 +74,9 @@ pub fn gpt2_to_gguf(name: &str) -> Option<Renamed> {
         return Some(Renamed { name: String::from(*gguf), transposed: false });
     }
     let (number, rest) = layer(name, "h.")?;
-    let (_, gguf, transposed) = LAYER.iter().find(|(hf, ..)| *hf == rest)?;
-    Some(Renamed { name: format!("blk.{number}.{gguf}"), transposed: *transposed })
+    let (part, kind) = taken_apart(rest)?;
+    let (_, gguf, transposed) = PARTS.iter().find(|(hf, ..)| *hf == part)?;
+    Some(Renamed { name: format!("blk.{number}.{gguf}.{kind}"), transposed: *transposed && kind == "weight" })
 }
 
 /// Hugging Face's name of a tensor of a GGUF file of the `gpt2` architecture, with `transformer.` in front of all but
@@ -93,8 +94,12 @@ pub fn gpt2_from_gguf(name: &str) -> Option<Renamed> {
         return Some(Renamed { name: format!("{prefix}{hf}"), transposed: false });
     }
     let (number, rest) = layer(name, "blk.")?;
-    let (hf, _, transposed) = LAYER.iter().find(|(_, gguf, _)| *gguf == rest)?;
-    Some(Renamed { name: format!("transformer.h.{number}.{hf}"), transposed: *transposed })
+    let (part, kind) = taken_apart(rest)?;
+    let (hf, _, transposed) = PARTS.iter().find(|(_, gguf, _)| *gguf == part)?;
+    Some(Renamed {
+        name: format!("transformer.h.{number}.{hf}.{kind}"),
+        transposed: *transposed && kind == "weight",
+    })
 }
 
 /// Whether a tensor of a Hugging Face GPT-2 file is a buffer of its code (`h.0.attn.bias`, `h.0.attn.masked_bias`) and
@@ -110,7 +115,9 @@ mod tests {
     #[test]
     fn every_name_goes_there_and_back() {
         let whole = WHOLE.iter().map(|(hf, gguf)| (String::from(*hf), String::from(*gguf)));
-        let layers = LAYER.iter().map(|(hf, gguf, _)| (format!("h.47.{hf}"), format!("blk.47.{gguf}")));
+        let layers = PARTS.iter().flat_map(|(hf, gguf, _)| {
+            ["weight", "bias"].map(|kind| (format!("h.47.{hf}.{kind}"), format!("blk.47.{gguf}.{kind}")))
+        });
         for (hf, gguf) in whole.chain(layers) {
             let there = gpt2_to_gguf(&hf).unwrap();
             assert_eq!(there.name, gguf);

@@ -147,8 +147,8 @@ fn contractions(text: &[u8; WINDOW], starts: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString;
     use crate::tokenizer::split::piece_len;
+    use alloc::string::ToString;
     use proptest::prelude::*;
     use std::vec::Vec;
 

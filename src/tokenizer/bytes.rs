@@ -59,9 +59,8 @@ mod tests {
             assert_eq!(byte_of(symbol_of(byte)), Some(byte));
         }
         // From GPT-2's vocabulary: `Ġ` is a blank, `Ċ` a line feed, `ł` and `Ń` the last two of those moved.
-        assert_eq!(
-            ['Ġ', 'Ċ', '!', 'ÿ', 'ł', 'Ń', 'Ā', 'ń', ' ', '\u{ad}'].map(byte_of),
-            [Some(b' '), Some(b'\n'), Some(b'!'), Some(0xFF), Some(0xA0), Some(0xAD), Some(0), None, None, None]
-        );
+        assert_eq!(['Ġ', 'Ċ', '!', 'ÿ', 'ł', 'Ń', 'Ā', 'ń', ' ', '\u{ad}'].map(byte_of), [
+            Some(b' '), Some(b'\n'), Some(b'!'), Some(0xFF), Some(0xA0), Some(0xAD), Some(0), None, None, None
+        ]);
     }
 }

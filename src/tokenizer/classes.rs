@@ -118,9 +118,7 @@ mod tests {
                 assert!(c.is_numeric(), "{c:?}");
             }
         }
-        let count = |class| {
-            ('\0'..=char::MAX).filter(|c| first(c.encode_utf8(&mut [0; 4]).as_bytes()).unwrap().0 == class).count()
-        };
+        let count = |class| ('\0'..=char::MAX).filter(|c| first(c.encode_utf8(&mut [0; 4]).as_bytes()).unwrap().0 == class).count();
         // DerivedGeneralCategory.txt and PropList.txt of Unicode 16.0.0.
         assert_eq!(count(Class::Space), 25);
         assert_eq!(count(Class::Letter), 141_028);

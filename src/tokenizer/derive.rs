@@ -7,9 +7,9 @@
 
 use alloc::vec::Vec;
 
-use super::hash::zeros;
 use super::merge::Scratch;
 use super::model::{Merge, Model, NONE, Pairs};
+use super::hash::zeros;
 use super::vocab::{has, set};
 use crate::num;
 
@@ -99,8 +99,7 @@ fn by_parts(model: &Model, merges: &[Merge]) -> Option<Option<(Vec<u64>, Made)>>
         if !right {
             set(&mut wanted, merge.right);
         }
-        if !(left && right) || has(&whole, merge.product) || !made.stay_apart(&model.pairs, merge.left, merge.right)
-        {
+        if !(left && right) || has(&whole, merge.product) || !made.stay_apart(&model.pairs, merge.left, merge.right) {
             continue;
         }
         if has(&wanted, merge.product) {

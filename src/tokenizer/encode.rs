@@ -72,9 +72,7 @@ impl Engine {
             }
             rest = rest.get(len..).unwrap_or_default();
         }
-        while let Some((piece, after)) =
-            rest.split_at_checked(piece_len(rest)).filter(|(piece, _)| !piece.is_empty())
-        {
+        while let Some((piece, after)) = rest.split_at_checked(piece_len(rest)).filter(|(piece, _)| !piece.is_empty()) {
             self.piece(model, piece, out)?;
             rest = after;
         }

@@ -237,10 +237,7 @@ mod tests {
         for (at, one) in hashes.iter().enumerate() {
             for other in &hashes[at + 1..] {
                 assert_ne!(one.piece(b"word"), other.piece(b"word"));
-                assert_ne!(
-                    one.piece(b"a piece of more than 16 bytes"),
-                    other.piece(b"a piece of more than 16 bytes")
-                );
+                assert_ne!(one.piece(b"a piece of more than 16 bytes"), other.piece(b"a piece of more than 16 bytes"));
             }
         }
     }

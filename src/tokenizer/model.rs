@@ -138,18 +138,7 @@ impl Model {
         let byte_ranks = zeros(1 << 16).ok_or(memory)?;
         let joined = zeros(1 << 10).ok_or(memory)?;
         let whole = zeros(vocab.len().div_ceil(64)).ok_or(memory)?;
-        let mut model = Self {
-            vocab,
-            pairs,
-            products,
-            bytes,
-            byte_ranks,
-            joined,
-            whole,
-            made: None,
-            ignore_merges,
-            longest: 0,
-        };
+        let mut model = Self { vocab, pairs, products, bytes, byte_ranks, joined, whole, made: None, ignore_merges, longest: 0 };
         model.fill_bytes(merges);
         (model.whole, model.made) = derive::whole(&model, merges).ok_or(memory)?;
         if ignore_merges {

@@ -17,11 +17,7 @@ fn own(path: &str) -> String {
 fn without_a_model_the_program_has_one() {
     let run = generate(&["--tokens", "12"]);
     assert_eq!(run.code, 0, "{}", run.err);
-    assert!(
-        run.out.starts_with("It is a truth universally acknowledged, that") && run.out.len() > 60,
-        "{}",
-        run.out
-    );
+    assert!(run.out.starts_with("It is a truth universally acknowledged, that") && run.out.len() > 60, "{}", run.out);
     assert!(run.err.contains("12 tokens written") && run.err.contains("tokens/s"), "{}", run.err);
     assert_eq!(generate(&["--tokens", "12", "--seed", "42"]).out, run.out);
     assert_ne!(generate(&["--tokens", "12", "--seed", "43"]).out, run.out);
@@ -33,12 +29,7 @@ fn greedy_is_what_the_reference_wrote() {
         serde_json::from_str(&std::fs::read_to_string(own("tests/data/austen/reference.json")).unwrap()).unwrap();
     for model in [None, Some(own("models/austen")), Some(own("models/austen/model.safetensors"))] {
         // A prompt alone is told from a path by its spaces.
-        for case in reference["cases"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|case| case["text"].as_str().unwrap().contains(' '))
-        {
+        for case in reference["cases"].as_array().unwrap().iter().filter(|case| case["text"].as_str().unwrap().contains(' ')) {
             let prompt = case["text"].as_str().unwrap();
             let mut args: Vec<&str> = model.as_deref().into_iter().collect();
             args.extend([prompt, "--temperature", "0", "--tokens", "40", "--cache", "f32"]);
@@ -46,10 +37,7 @@ fn greedy_is_what_the_reference_wrote() {
             assert_eq!(run.code, 0, "{}", run.err);
             let text = run.out.strip_prefix(prompt).unwrap().trim_end_matches('\n');
             let expected = case["greedy_text"].as_str().unwrap().trim_end_matches('\n');
-            assert!(
-                !text.is_empty() && expected.starts_with(text) || text.starts_with(expected),
-                "{text}\n{expected}"
-            );
+            assert!(!text.is_empty() && expected.starts_with(text) || text.starts_with(expected), "{text}\n{expected}");
         }
     }
 }

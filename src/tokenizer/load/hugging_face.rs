@@ -195,7 +195,11 @@ fn array<'a>(
 }
 
 /// The tokens of the vocabulary. Those that were added are text as it stands, the others byte symbols.
-fn read_vocab(lexer: &mut Lexer<'_>, builder: &mut Builder, added: &mut [Added<'_>]) -> Result<(), TokenizerError> {
+fn read_vocab(
+    lexer: &mut Lexer<'_>,
+    builder: &mut Builder,
+    added: &mut [Added<'_>],
+) -> Result<(), TokenizerError> {
     let mut members = Members::open(lexer, ErrorKind::JsonNotObject)
         .map_err(|error| refuse(Kind::Field("model.vocab"), error.at()))?;
     while let Some((name, at)) = members.key(lexer).map_err(json)? {

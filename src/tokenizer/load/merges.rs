@@ -35,8 +35,7 @@ pub(super) fn read(bytes: &[u8], reader: &mut MergeReader<'_>) -> Result<(), Tok
     let text = core::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
         let before = bytes.get(..at).unwrap_or_default().iter().filter(|byte| **byte == b'\n').count();
-        TokenizerError::new(Kind::MergeUtf8, Source::Merges, num::widen(at))
-            .on_line(num::widen(before).saturating_add(1))
+        TokenizerError::new(Kind::MergeUtf8, Source::Merges, num::widen(at)).on_line(num::widen(before).saturating_add(1))
     })?;
     for line in lines(text) {
         if line.text.ends_with('\r') {

@@ -90,9 +90,7 @@ impl<'v> MergeReader<'v> {
     /// All merges. Tokens of several bytes want some; `end` is the length of the file.
     fn finish(self, source: Source, end: u64) -> Result<Vec<Merge>, TokenizerError> {
         let ids = 0..num::narrow32(self.vocab.len()).unwrap_or(0);
-        let made = |id: &u32| {
-            !self.vocab.is_special(*id) && self.vocab.is_listed(*id) && !looks_special(self.vocab.token(*id))
-        };
+        let made = |id: &u32| !self.vocab.is_special(*id) && self.vocab.is_listed(*id) && !looks_special(self.vocab.token(*id));
         if self.merges.is_empty() && ids.into_iter().filter(made).any(|id| self.vocab.token(id).len() > 1) {
             return Err(TokenizerError::new(Kind::NoMerges, source, end));
         }

@@ -12,6 +12,7 @@ pub mod index_raw;
 pub mod json_serde;
 pub mod lent_vs_owned;
 pub mod limits;
+pub mod model;
 pub mod promises;
 pub mod promises_gguf;
 pub mod promises_index;
@@ -61,6 +62,7 @@ targets! {
     json_serde,
     lent_vs_owned,
     limits,
+    model,
     quant,
     slices,
     st_generated,

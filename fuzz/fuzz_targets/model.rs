@@ -1,0 +1,3 @@
+//! Whole models and their conversion.
+#![cfg_attr(fuzzing, no_main)]
+tensorgate_fuzz::target!(model);

@@ -489,3 +489,22 @@ fn claims_far_beyond_the_file_are_verdicts_from_the_first_bytes() {
     let error = Header::open(&writer.bytes, 63 + (1 << 60), &Limits::default()).unwrap_err();
     assert_eq!((error.kind(), error.want()), (ErrorKind::GgDataShort, Some(64 + (1 << 60))));
 }
+
+/// What a count claims behind the limit on metadata is not asked for: nobody would look at it.
+#[test]
+fn no_more_is_asked_for_than_the_limit() {
+    // One pair: an array of 2^29 strings, in a file of 1 TiB.
+    let mut head = b"GGUF\x03\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0".to_vec();
+    head.extend_from_slice(b"\x01\0\0\0\0\0\0\0a\x09\0\0\0\x08\0\0\0\0\0\0\x20\0\0\0\0");
+    let limits = Limits::default().with_metadata_len(1_000_000);
+    let mut given = head.clone();
+    loop {
+        let error = Header::open(&given, 1 << 40, &limits).unwrap_err();
+        let Some(needs) = error.needs() else {
+            assert_eq!(error.kind(), ErrorKind::GgMetadataLimit);
+            break;
+        };
+        assert!(needs > given.len() as u64 && needs <= 1_000_000, "{needs}");
+        given.resize(usize::try_from(needs).unwrap(), 0);
+    }
+}

@@ -282,3 +282,22 @@ proptest! {
         }
     }
 }
+
+/// Of changes at once, none undoes another.
+#[test]
+#[cfg(unix)]
+fn changes_at_once_are_all_kept() {
+    let (_folder, path) = file(&safetensors(r#"{"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#, 64, &[7]));
+    let keys: Vec<String> = (0..12).map(|number| format!("key{number}")).collect();
+    std::thread::scope(|scope| {
+        for key in &keys {
+            let path = &path;
+            scope.spawn(move || edit_safetensors(path, &[Edit::Set(key, "value")]).unwrap());
+        }
+    });
+    let mut found: Vec<String> = pairs(&fs::read(&path).unwrap()).into_iter().map(|(key, _)| key).collect();
+    let mut wanted = keys;
+    found.sort();
+    wanted.sort();
+    assert_eq!(found, wanted);
+}

@@ -29,7 +29,8 @@ use std::path::Path;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use super::atomic::Atomic;
+use super::atomic::{Atomic, Step, open_folder};
+use super::save::folder::wait_for_lock;
 use super::{Head, ReadError, SaveError, Saver};
 use crate::gguf::{self, PairSpec, WriteOptions, WriteValue};
 use crate::safetensors;
@@ -78,6 +79,7 @@ impl Saver<'_> {
     /// but as [`SaveError::is_committed`] says.
     pub fn edit_safetensors(&self, path: impl AsRef<Path>, edits: &[Edit<'_, &str>]) -> Result<bool, EditError> {
         let path = path.as_ref();
+        let _lock = self.lock(path)?;
         let mut head = Head::open_regular(path)?;
         let len = head.load_safetensors(&self.limits)?;
         let header = safetensors::Header::open(head.bytes(), len, &self.limits)?;
@@ -118,6 +120,7 @@ impl Saver<'_> {
         edits: &[Edit<'a, V>],
     ) -> Result<bool, EditError> {
         let path = path.as_ref();
+        let _lock = self.lock(path)?;
         let mut head = Head::open_regular(path)?;
         head.load(|bytes, len| gguf::Header::open(bytes, len, &self.limits).err()?.needs())?;
         let len = head.file_len().unwrap_or(0);
@@ -147,6 +150,19 @@ impl Saver<'_> {
         unchanged(&mut head)?;
         file.commit().map_err(SaveError::from)?;
         Ok(true)
+    }
+
+    /// Waits until nobody else changes metadata in the file's folder: of two changes at once, the later one would undo the
+    /// other's. Held until the file is closed; nothing is waited for where there are no locks.
+    fn lock(&self, path: &Path) -> Result<Option<std::fs::File>, EditError> {
+        // What is not there, or may not be opened, is reported when it is read.
+        let Ok(target) = std::fs::canonicalize(path) else { return Ok(None) };
+        let Some(folder) = target.parent().and_then(|parent| open_folder(parent).ok()) else {
+            return Ok(None);
+        };
+        let still = || self.watch.before(Step::Inspect, &target);
+        wait_for_lock(&folder, still).map_err(|error| EditError::Save(SaveError::Write(error).at(&target)))?;
+        Ok(Some(folder))
     }
 
     /// The file that the layout says, with the bytes that the old one has at `spans`, a tensor's each.

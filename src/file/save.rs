@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 mod error;
-mod folder;
+pub(super) mod folder;
 mod sharded;
 mod split;
 

@@ -105,7 +105,9 @@ impl<'a> Reader<'a> {
             return Error::wanting(ErrorKind::GgMetadataLimit, claim_at, self.metadata_len);
         }
         let have = self.at().saturating_add(num::widen(self.cursor.rest().len()));
-        Error::wanting(ErrorKind::NeedMore, have, end.saturating_add(self.after).min(self.file_len))
+        // Never more than is looked at: what a count claims behind it is still a claim.
+        let wanted = end.saturating_add(self.after).min(self.file_len).min(self.metadata_len);
+        Error::wanting(ErrorKind::NeedMore, have, wanted)
     }
 
     /// `N` bytes as they stand.

@@ -9,7 +9,11 @@ use super::config::{Config, Fields, MAX_CONFIG_LEN};
 use super::problem::Problems;
 use super::quantize::{self, Quantize};
 use super::weights::{self, Weights};
+use crate::Limits;
 use crate::model::{Format, Model, ModelError, Options};
+
+/// The longest beginning of a GGUF file that is read unless the caller says otherwise, in bytes.
+const METADATA_LEN: u64 = 256 << 20;
 
 /// How a model is loaded.
 #[derive(Clone, Debug)]
@@ -26,7 +30,9 @@ pub struct LoadOptions {
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { files: Options::default(), memory_limit: 16 << 30, quantize: None }
+        // A vocabulary takes a few megabytes; a file of nothing but metadata would take what it claims.
+        let limits = Limits::DEFAULT.with_metadata_len(METADATA_LEN);
+        Self { files: Options::default().with_limits(limits), memory_limit: 16 << 30, quantize: None }
     }
 }
 

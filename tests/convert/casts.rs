@@ -92,14 +92,39 @@ fn what_is_no_number_is_refused_by_name_and_place() {
         assert_eq!(error.to_string(), "element 1048653 of \"w\\u{e9}\" is infinite");
         assert_eq!(place.names(), ["a.safetensors"]);
     }
-    // Kept where that is said; not looked at where the type stays.
+    // Kept where that is said.
     let keep = to_gguf().with_types(&choose).with_non_finite(NonFinite::Keep);
     let report = place.convert(&source, &keep, "a.gguf").unwrap();
     let loss = report.losses()[0].unwrap();
     assert_eq!((loss.values, loss.not_finite, loss.overflowed), (shape[0], 2, 0));
     let bytes = Model::open(place.at("a.gguf")).unwrap().tensor("w\u{e9}").unwrap().bytes().to_vec();
     assert_eq!(bytes[(1_048_653 * 2)..][..2], [0x00, 0xFC]);
-    assert!(place.convert(&source, &to_gguf(), "b.gguf").unwrap().losses()[0].is_none());
+    // Where the type stays it is the same.
+    let error = place.convert(&source, &to_gguf(), "b.gguf").unwrap_err();
+    assert!(matches!(error, ConvertError::NotFinite { element: 1_048_653, is_nan: false, .. }), "{error:?}");
+    let keep = to_gguf().with_non_finite(NonFinite::Keep);
+    assert!(place.convert(&source, &keep, "b.gguf").unwrap().losses()[0].is_none());
+}
+
+/// A scale that spoils a block is found whether the block is decoded or copied, and named by the block's first element.
+#[test]
+fn a_scale_that_is_no_number() {
+    let place = Place::new();
+    for (scale, nan) in [([0x00, 0x7E], true), ([0x00, 0xFC], false)] {
+        let mut blocks = [1_u8; 3 * 34];
+        blocks[34..36].copy_from_slice(&scale);
+        let spec = tensorgate::gguf::TensorSpec::new("w", GgmlType::Q8_0, &[3, 32]).with_bytes(&blocks);
+        let file = tensorgate::gguf::serialize(tensorgate::gguf::NO_PAIRS, [spec], &Default::default()).unwrap();
+        std::fs::write(place.at("a.gguf"), file).unwrap();
+        let source = Model::open(place.at("a.gguf")).unwrap();
+        for conversion in [to_gguf(), to_safetensors()] {
+            let error = place.convert(&source, &conversion, "b").unwrap_err();
+            let ConvertError::NotFinite { element: 32, is_nan, .. } = error else { panic!("{error:?}") };
+            assert_eq!(is_nan, nan);
+        }
+        let keep = to_gguf().with_non_finite(NonFinite::Keep);
+        assert_eq!(place.converted(&source, &keep, "b.gguf").tensor("w").unwrap().bytes(), blocks);
+    }
 }
 
 /// In a transposed tensor the element is the source's.

@@ -61,7 +61,11 @@ fn byte_order_there_and_back_for_every_type() {
     let pairs =
         [PairSpec::new("general.alignment", 64_u32), PairSpec::new("n", -7_i64), PairSpec::new("l", &[1_u16, 2])];
     let source = place.gguf("a.gguf", &pairs, &specs);
-    let big = place.converted(&source, &to_gguf().with_endian(Endian::Big), "b.gguf");
+    let big = place.converted(
+        &source,
+        &to_gguf().with_non_finite(tensorgate::quant::NonFinite::Keep).with_endian(Endian::Big),
+        "b.gguf",
+    );
     let bytes = fs::read(place.at("b.gguf")).unwrap();
     let header = Gguf::open(&bytes).unwrap();
     assert_eq!((header.endian(), header.alignment(), header.i64("n")), (Endian::Big, 64, Ok(-7)));
@@ -77,11 +81,15 @@ fn byte_order_there_and_back_for_every_type() {
         let bytes_only = matches!(name.as_str(), "I8" | "MXFP4" | "NVFP4");
         assert_eq!(tensor.bytes() == bytes, bytes_only, "{name}");
     }
-    place.convert(&big, &to_gguf(), "c.gguf").unwrap();
+    place.convert(&big, &to_gguf().with_non_finite(tensorgate::quant::NonFinite::Keep), "c.gguf").unwrap();
     assert!(fs::read(place.at("c.gguf")).unwrap() == fs::read(place.at("a.gguf")).unwrap());
     // Safetensors files are little-endian, whatever is asked for.
     let plain = place.gguf("p.gguf", &[], &[("w", GgmlType::I32, &[2], &[1, 2, 3, 4, 5, 6, 7, 8])]);
-    let big = place.converted(&plain, &to_gguf().with_endian(Endian::Big), "q.gguf");
+    let big = place.converted(
+        &plain,
+        &to_gguf().with_non_finite(tensorgate::quant::NonFinite::Keep).with_endian(Endian::Big),
+        "q.gguf",
+    );
     assert_eq!(big.tensor("w").unwrap().bytes(), [4, 3, 2, 1, 8, 7, 6, 5]);
     for endian in [Endian::Little, Endian::Big] {
         let back = place.converted(&big, &to_safetensors().with_endian(endian), "r.safetensors");

@@ -61,28 +61,11 @@ impl<'w> Folder<'w> {
     }
 
     /// Waits until no other save commits in this folder. Where the file system has no locks, nothing is waited for.
-    #[cfg(unix)]
     pub(super) fn lock(&self) -> Result<Lock<'_>, AtomicError> {
-        use rustix::fs::{FlockOperation, flock};
-        let failed = |error| AtomicError::new(Step::Publish, &self.path, error);
-        let started = Instant::now();
-        loop {
-            match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
-                Err(rustix::io::Errno::AGAIN) if started.elapsed() < PATIENCE => {}
-                Err(error @ (rustix::io::Errno::AGAIN | rustix::io::Errno::IO)) => {
-                    return Err(failed(error.into()));
-                }
-                outcome => return Ok(Lock { folder: &self.file, held: outcome.is_ok() }),
-            }
-            // A cancelled save does not wait.
-            self.watch.before(Step::Publish, &self.path).map_err(failed)?;
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-
-    #[cfg(not(unix))]
-    pub(super) fn lock(&self) -> Result<Lock<'_>, AtomicError> {
-        Ok(Lock { folder: &self.file, held: false })
+        // A cancelled save does not wait.
+        let held = wait_for_lock(&self.file, || self.watch.before(Step::Publish, &self.path));
+        let held = held.map_err(|error| AtomicError::new(Step::Publish, &self.path, error))?;
+        Ok(Lock { folder: &self.file, held })
     }
 
     /// What there is of the model before. Only files that are called as shards are ever meant to be removed, whatever an
@@ -159,6 +142,28 @@ impl<'w> Folder<'w> {
     pub(super) fn published(&self) -> Published<'w> {
         Published { paths: Vec::new(), watch: self.watch }
     }
+}
+
+/// Waits until nobody else has the folder's lock, asking `still` in between, and says whether it is held now: it is not
+/// where the file system has no locks. It is held until the file is closed, or unlocked.
+#[cfg(unix)]
+pub(in crate::file) fn wait_for_lock(folder: &File, still: impl Fn() -> io::Result<()>) -> io::Result<bool> {
+    use rustix::fs::{FlockOperation, flock};
+    let started = Instant::now();
+    loop {
+        match flock(folder, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::AGAIN) if started.elapsed() < PATIENCE => {}
+            Err(error @ (rustix::io::Errno::AGAIN | rustix::io::Errno::IO)) => return Err(error.into()),
+            outcome => return Ok(outcome.is_ok()),
+        }
+        still()?;
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[cfg(not(unix))]
+pub(in crate::file) fn wait_for_lock(_: &File, _: impl Fn() -> io::Result<()>) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// Nobody else commits in the folder while this is there.

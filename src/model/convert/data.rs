@@ -8,9 +8,10 @@ use super::outputs::ggml_of;
 use super::{Conversion, ConvertError, Loss, Output};
 use crate::file::{Advice, SaveError};
 use crate::gguf::{Endian, GgmlType};
-use crate::model::Tensor;
+use crate::model::{ElementType, Tensor};
 use crate::num;
-use crate::quant::{self, NonFinite, QuantError};
+use crate::quant::{self, NonFinite, QuantError, What};
+use crate::scan::Scan;
 
 /// Elements in one piece: whole blocks of every type.
 const PIECE: usize = 1 << 20;
@@ -75,6 +76,41 @@ impl Stream<'_> {
         start.saturating_add(len)
     }
 
+    /// What looks for values that are not finite, where they are refused.
+    fn scan(&self) -> Option<Scan> {
+        let refused = self.conversion.non_finite == NonFinite::Refuse;
+        refused.then(|| match self.source().element() {
+            ElementType::Dtype(dtype) => Scan::new(dtype),
+            ElementType::Ggml(kind) => Scan::gguf(kind, self.source().endian()),
+        })
+    }
+
+    /// The next of the tensor's bytes have no value that is a NaN or infinite, and no scale that makes one.
+    fn sound(&self, scan: Option<&mut Scan>, bytes: &[u8]) -> Result<(), SaveError> {
+        let Some(scan) = scan else { return Ok(()) };
+        scan.feed(bytes);
+        let census = scan.census();
+        let places = [census.not_a_number(), census.infinite(), census.scales()].map(|places| places.first());
+        let Some(at) = places.into_iter().flatten().min() else { return Ok(()) };
+        let unit = num::widen(scan.unit()).max(1);
+        let elements = self.source().element().block_elements().map_or(1, u64::from);
+        let is_nan = match self.source().element() {
+            ElementType::Ggml(kind) if places.last() == Some(&Some(at)) => {
+                let start = at.saturating_sub(at.checked_rem(unit).unwrap_or(0));
+                let block = num::narrow(start).and_then(|start| self.source().bytes().get(start..));
+                let block = block.and_then(|rest| rest.get(..scan.unit())).unwrap_or_default();
+                let fault = quant::faults(kind, self.source().endian(), block).ok().and_then(|mut all| all.next());
+                fault.is_some_and(|fault| fault.what() == What::Nan)
+            }
+            _ => places.first() == Some(&Some(at)),
+        };
+        Err(SaveError::other(ConvertError::NotFinite {
+            tensor: self.source().name().to_owned(),
+            element: at.checked_div(unit).unwrap_or(0).saturating_mul(elements),
+            is_nan,
+        }))
+    }
+
     /// The same numbers: in another byte order, or transposed, or neither.
     fn copy(&self, kind: Option<GgmlType>, put: Put<'_>) -> Result<Loss, SaveError> {
         let turned = kind.filter(|_| self.source().endian() != self.conversion.endian);
@@ -93,13 +129,18 @@ impl Stream<'_> {
             self.tell(bytes.len());
             Ok(())
         };
+        let mut scan = self.scan();
+        let block = kind.and_then(GgmlType::block_bytes).map_or(1, num::widen32);
+        let piece = COPY.checked_div(block).unwrap_or(COPY).saturating_mul(block).max(1);
         if self.output.transposed {
+            for bytes in self.source().bytes().chunks(piece) {
+                self.sound(scan.as_mut(), bytes)?;
+            }
             self.transpose_bytes(&mut give)?;
         } else {
-            let block = kind.and_then(GgmlType::block_bytes).map_or(1, num::widen32);
-            let piece = COPY.checked_div(block).unwrap_or(COPY).saturating_mul(block);
             let mut start = 0_u64;
-            for bytes in self.source().bytes().chunks(piece.max(1)) {
+            for bytes in self.source().bytes().chunks(piece) {
+                self.sound(scan.as_mut(), bytes)?;
                 give(bytes)?;
                 start = self.done(start, bytes);
             }

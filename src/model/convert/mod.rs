@@ -127,7 +127,8 @@ impl<'c> Conversion<'c> {
         self
     }
 
-    /// What is done where a value whose type changes is a NaN or infinite. Values whose type stays are not looked at.
+    /// What is done where a value is a NaN or infinite, or a block's scale that makes such values, whether its type changes or
+    /// not.
     #[must_use]
     pub const fn with_non_finite(mut self, non_finite: NonFinite) -> Self {
         self.non_finite = non_finite;

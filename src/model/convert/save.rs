@@ -10,9 +10,9 @@ use super::data::stream;
 use super::outputs::ggml_of;
 use super::pairs::{alignment, decoded, for_gguf, for_safetensors};
 use super::{ConvertError, Loss, Plan};
-use crate::file::{SaveError, SavedTensor, Saver};
+use crate::file::{Hold, Identity, ReadError, SaveError, SavedTensor, Saver};
 use crate::gguf::{self, GgmlType, PairSpec, WriteOptions};
-use crate::model::Format;
+use crate::model::{Format, Tensor};
 use crate::{Dtype, safetensors};
 
 /// Where the new model goes.
@@ -67,6 +67,20 @@ impl Plan<'_> {
         Ok(report)
     }
 
+    /// The file that a tensor is mapped from is what it was when it was opened. One that another has taken the place of is:
+    /// it stays as it is for whoever has it open.
+    fn unchanged(&self, source: &Tensor) -> Result<(), SaveError> {
+        let file = self.model.files().get(source.file());
+        let before = source.file_bytes().identity().filter(|_| source.file_bytes().hold() == Hold::Map);
+        let Some((before, file)) = before.zip(file) else { return Ok(()) };
+        match Identity::at(file.path()) {
+            Ok(now) if now.is_same_file(&before) && now != before => {
+                Err(SaveError::other(ReadError::Changed { before: before.len(), after: now.len() }))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Gives one tensor's bytes to the writer of any format.
     fn fill<P>(
         &self,
@@ -79,6 +93,7 @@ impl Plan<'_> {
     {
         let Some(output) = self.outputs.get(index) else { return Ok(()) };
         let loss = stream(&self.conversion, output, &mut |bytes| Ok(tensor.write(bytes)?))?;
+        self.unchanged(&output.source)?;
         let changed = output.element.dtype() != output.source.element().dtype() || output.element.dtype().is_none();
         if let Some(place) = losses.get_mut(index).filter(|_| changed && output.element != output.source.element())
         {

@@ -26,6 +26,7 @@
 //! A token that its own bytes do not lead to by merges is never given, with two exceptions as in Hugging Face's
 //! tokenizers: special ones where they are asked for, and all of them where a `tokenizer.json` says `ignore_merges`.
 
+mod batch;
 mod bytes;
 mod cache;
 mod classes;
@@ -39,6 +40,7 @@ mod merge;
 mod model;
 mod special;
 mod split;
+mod tiny;
 mod vocab;
 mod window;
 

@@ -10,6 +10,8 @@
     reason = "places in arrays of 256 pieces, bytes of their text of 16 KiB at most, bits of 64-bit words"
 )]
 
+use core::hint::black_box;
+
 use super::cache::{BLOCK, Cache, Spot, key_at, long_key_at};
 use super::hash::{KEY_LEN, LONG_KEY_LEN, Seed};
 use super::tiny::{Found, TINY_LEN};
@@ -26,6 +28,8 @@ pub(super) struct Batch {
     found: [Found; MOST],
     /// Those that are not there, and where else they stand.
     others: [(u16, Spot); MOST],
+    /// The hash of each of these, in the table for its length.
+    hashes: [u64; MOST],
     count: usize,
     other_count: usize,
 }
@@ -47,6 +51,7 @@ impl Batch {
             ends: [0; MOST],
             found: [Found::NONE; MOST],
             others: [(0, Spot::NONE); MOST],
+            hashes: [0; MOST],
             count: 0,
             other_count: 0,
         }
@@ -54,7 +59,7 @@ impl Batch {
 
     /// Finds the first pieces of a text, and looks them up; the answer is where the last ends, 0 if the first is too long
     /// to be seen whole.
-    #[inline]
+    #[inline(never)]
     pub(super) fn fill(&mut self, cache: &Cache, seed: Seed, text: &[u8]) -> usize {
         let mut at = 0;
         self.count = 0;
@@ -74,11 +79,12 @@ impl Batch {
             at += last;
         }
         self.find_tiny(cache, seed, text);
+        self.touch_others(cache, seed, text);
         self.find_others(cache, seed, text);
         at
     }
 
-    #[inline]
+    #[inline(never)]
     fn find_tiny(&mut self, cache: &Cache, seed: Seed, text: &[u8]) {
         let (mut from, mut others) = (0, 0);
         for at in 0..self.count.min(MOST) {
@@ -95,24 +101,47 @@ impl Batch {
         self.other_count = others;
     }
 
-    #[inline]
+    /// Reads once where each of the others may stand, so that it is there when it is looked at. What is read decides
+    /// nothing, so that none waits for another.
+    #[inline(never)]
+    fn touch_others(&mut self, cache: &Cache, seed: Seed, text: &[u8]) {
+        let mut read = 0;
+        for other in 0..self.other_count.min(MOST) {
+            let (from, len) = self.span(usize::from(self.others[other].0));
+            let hash = if len <= KEY_LEN {
+                let hash = key_at(text, from, len).map_or(0, |key| seed.short(key));
+                read ^= cache.touch_short(hash);
+                hash
+            } else if len <= LONG_KEY_LEN {
+                let hash = long_key_at(text, from, len).map_or(0, |key| seed.long(key));
+                read ^= cache.touch_long(hash);
+                hash
+            } else {
+                let hash = seed.piece(&text[from..from + len]);
+                read ^= cache.touch_run(hash);
+                hash
+            };
+            self.hashes[other] = hash;
+        }
+        black_box(read);
+    }
+
+    #[inline(never)]
     fn find_others(&mut self, cache: &Cache, seed: Seed, text: &[u8]) {
         for other in 0..self.other_count.min(MOST) {
             let (from, len) = self.span(usize::from(self.others[other].0));
+            let hash = self.hashes[other];
             let mut spot = Spot::NONE;
-            if len <= KEY_LEN
-                && let Some(key) = key_at(text, from, len)
-            {
-                spot = cache.short(key, seed.short(key));
+            if len <= KEY_LEN {
+                spot = key_at(text, from, len).map_or(spot, |key| cache.short(key, hash));
             }
             if spot == Spot::NONE && len <= LONG_KEY_LEN {
-                if let Some(key) = long_key_at(text, from, len) {
-                    spot = cache.long(key, seed.long(key));
-                }
+                let long = |key| cache.long(key, if len <= KEY_LEN { seed.long(key) } else { hash });
+                spot = long_key_at(text, from, len).map_or(spot, long);
             }
             if spot == Spot::NONE && len > KEY_LEN {
                 let piece = &text[from..from + len];
-                spot = cache.run(piece, seed.piece(piece));
+                spot = cache.run(piece, if len <= LONG_KEY_LEN { seed.piece(piece) } else { hash });
             }
             self.others[other].1 = spot;
         }

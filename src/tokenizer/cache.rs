@@ -1,8 +1,8 @@
 //! Pieces met before, and their tokens: bounded, and exact since each is kept whole.
 //!
 //! Tiny pieces have a table of their own, in [`tiny`](super::tiny). Short ones stand in sets of two that fill a line of the
-//! machine's cache; the newest two of a set stay. Longer ones, and short ones of
-//! many tokens, have two lines for each hash, and the longest one place.
+//! machine's cache; a set has the newest of those that were kept. Longer ones, and short ones of
+//! many tokens, have two places for each hash.
 
 use alloc::vec::Vec;
 
@@ -12,8 +12,8 @@ use crate::num;
 
 /// Sets of short pieces: 4 MiB.
 const SETS: u32 = 1 << 16;
-/// Places for longer ones: 4 MiB.
-const LONGS: u32 = 1 << 16;
+/// Places for longer ones: 8 MiB.
+const LONGS: u32 = 1 << 17;
 
 /// The most tokens of a short piece, and of a longer one.
 pub(super) const SHORT_IDS: usize = 8;
@@ -53,6 +53,13 @@ struct Run {
     len: u8,
 }
 
+impl Run {
+    #[inline]
+    fn is(&self, piece: &[u8]) -> bool {
+        usize::from(self.len) == piece.len() && self.bytes.get(..piece.len()) == Some(piece)
+    }
+}
+
 impl Default for Run {
     fn default() -> Self {
         Self { bytes: [0; RUN_LEN], ids: [0; RUN_IDS], len: 0 }
@@ -61,8 +68,8 @@ impl Default for Run {
 
 /// The longest piece that is kept.
 pub(super) const RUN_LEN: usize = 64;
-/// Places for such: 2 MiB.
-const RUNS: u32 = 1 << 13;
+/// Places for such: 4 MiB.
+const RUNS: u32 = 1 << 14;
 
 /// All tables. Without memory for them, or where they are not wanted, nothing is found.
 #[derive(Clone, Debug, Default)]
@@ -73,6 +80,8 @@ pub(super) struct Cache {
     runs: Vec<Run>,
     /// Whether ids take two places.
     pub(super) wide: bool,
+    /// How often there was no free place.
+    full: u32,
 }
 
 /// Where a piece stands: the table in the highest bits, and the place in it.
@@ -152,14 +161,32 @@ fn place(hash: u64, places: u32) -> u32 {
     low(hash >> 32) & places.wrapping_sub(1)
 }
 
+/// Whether it is time to push something out: one time in four. A text that goes round in more pieces than there are places
+/// would otherwise never find one.
+#[inline]
+pub(super) const fn is_turn(full: &mut u32) -> bool {
+    *full = full.wrapping_add(1);
+    *full & 3 == 0
+}
+
+/// A place and its neighbour, which is the other choice for its hashes.
+fn pair<T>(places: &mut [T], place: u32) -> Option<[&mut T; 2]> {
+    let (pairs, _) = places.as_chunks_mut::<2>();
+    let [even, odd] = pairs.get_mut(num::widen32(place >> 1))?;
+    Some(if place & 1 == 0 { [even, odd] } else { [odd, even] })
+}
+
 impl Cache {
     /// Empty tables of the usual size, for a vocabulary of `tokens`.
     pub(super) fn new(tokens: usize) -> Self {
-        Self { tinies: Tinies::new(), sets: places(num::widen32(SETS)), longs: places(num::widen32(LONGS)), runs: places(num::widen32(RUNS)), wide: tokens > 1 << 16 }
+        Self { tinies: Tinies::new(), sets: places(num::widen32(SETS)), longs: places(num::widen32(LONGS)), runs: places(num::widen32(RUNS)), wide: tokens > 1 << 16, full: 0 }
     }
 
-    /// Keeps a tiny piece, and what stood in its place among the short ones; false where it has too many tokens.
+    /// Keeps a tiny piece, and what stood in its place among the short ones; false where it is not kept.
     pub(super) fn put_tiny(&mut self, seed: Seed, key: u64, ids: &[u32]) -> bool {
+        if self.tinies.is_full(seed.tiny(key)) && !is_turn(&mut self.full) {
+            return false;
+        }
         let Some((old, found)) = self.tinies.put(key, seed.tiny(key), ids, self.wide) else { return false };
         if old != 0 {
             let (ids, count) = found.ids(self.wide);
@@ -170,6 +197,27 @@ impl Cache {
             }
         }
         true
+    }
+
+    /// Something of the set of a short piece.
+    #[inline]
+    pub(super) fn touch_short(&self, hash: u64) -> u64 {
+        self.sets.get(num::widen32(place(hash, SETS))).map_or(0, |Set([first, _])| first.key[0])
+    }
+
+    /// Something of the places of a longer piece.
+    #[inline]
+    pub(super) fn touch_long(&self, hash: u64) -> u64 {
+        let place = place(hash, LONGS);
+        let read = |place| self.longs.get(num::widen32(place)).map_or(0, |long| long.key[0]);
+        read(place) ^ read(place ^ 1)
+    }
+
+    /// Something of the first place of one of the longest pieces.
+    #[inline]
+    pub(super) fn touch_run(&self, hash: u64) -> u64 {
+        let run = self.runs.get(num::widen32(place(hash, RUNS)));
+        run.map_or(0, |run| u64::from(run.bytes[0] ^ run.len) ^ u64::from(run.ids[0] ^ run.ids[32]))
     }
 
     /// Where a short piece stands.
@@ -194,8 +242,9 @@ impl Cache {
     /// Keeps a short piece; false where it has too many tokens.
     pub(super) fn put_short(&mut self, key: Key, hash: u64, ids: &[u32]) -> bool {
         let Some(ids) = pack(ids, self.wide) else { return false };
-        if let Some(Set(set)) = self.sets.get_mut(num::widen32(place(hash, SETS))) {
-            let [first, _] = *set;
+        let Some(Set(set)) = self.sets.get_mut(num::widen32(place(hash, SETS))) else { return false };
+        let [first, second] = *set;
+        if second.key == [0; 2] || is_turn(&mut self.full) {
             *set = [Short { key, ids }, first];
         }
         true
@@ -225,13 +274,12 @@ impl Cache {
     /// Keeps a piece of up to 31 bytes; false where it has too many tokens.
     pub(super) fn put_long(&mut self, key: LongKey, hash: u64, ids: &[u32]) -> bool {
         let Some(ids) = pack(ids, self.wide) else { return false };
-        let place = place(hash, LONGS);
-        let old = self.longs.get(num::widen32(place)).copied().unwrap_or_default();
-        if let Some(second) = self.longs.get_mut(num::widen32(place ^ 1)).filter(|_| old.key != [0; 4]) {
-            *second = old;
-        }
-        if let Some(first) = self.longs.get_mut(num::widen32(place)) {
-            *first = Long { key, ids };
+        let Some([first, second]) = pair(&mut self.longs, place(hash, LONGS)) else { return false };
+        let long = Long { key, ids };
+        if first.key == [0; 4] {
+            *first = long;
+        } else if second.key == [0; 4] || is_turn(&mut self.full) {
+            (*second, *first) = (*first, long);
         }
         true
     }
@@ -239,30 +287,39 @@ impl Cache {
     /// Where a piece of up to [`RUN_LEN`] bytes stands.
     #[inline]
     pub(super) fn run(&self, piece: &[u8], hash: u64) -> Spot {
-        let spot = Spot(2 << 30 | place(hash, RUNS));
-        if self.run_ids(spot, piece).1 > 0 { spot } else { Spot::NONE }
+        let place = place(hash, RUNS);
+        for place in [place, place ^ 1] {
+            if self.runs.get(num::widen32(place)).is_some_and(|run| run.is(piece)) {
+                return Spot(2 << 30 | place);
+            }
+        }
+        Spot::NONE
     }
 
     /// Its tokens in the first places, and how many they are; 0 where it does not stand there.
     #[inline]
     pub(super) fn run_ids(&self, spot: Spot, piece: &[u8]) -> ([u32; RUN_IDS], usize) {
         match self.runs.get(spot.index()) {
-            Some(run) if usize::from(run.len) == piece.len() && run.bytes.get(..piece.len()) == Some(piece) => {
-                unpack(&run.ids, self.wide)
-            }
+            Some(run) if run.is(piece) => unpack(&run.ids, self.wide),
             _ => ([0; RUN_IDS], 0),
         }
     }
 
     /// Keeps a piece of up to [`RUN_LEN`] bytes, if it has few enough tokens.
     pub(super) fn put_run(&mut self, piece: &[u8], hash: u64, ids: &[u32]) {
-        let (Some(run), Some(ids)) = (self.runs.get_mut(num::widen32(place(hash, RUNS))), pack(ids, self.wide)) else {
+        let Some(ids) = pack(ids, self.wide) else { return };
+        let Some([first, second]) = pair(&mut self.runs, place(hash, RUNS)) else { return };
+        let place = if first.len == 0 {
+            first
+        } else if second.len == 0 || is_turn(&mut self.full) {
+            second
+        } else {
             return;
         };
-        if let Some(bytes) = run.bytes.get_mut(..piece.len()) {
+        if let Some(bytes) = place.bytes.get_mut(..piece.len()) {
             bytes.copy_from_slice(piece);
-            run.ids = ids;
-            run.len = u8::try_from(piece.len()).unwrap_or(0);
+            place.ids = ids;
+            place.len = u8::try_from(piece.len()).unwrap_or(0);
         }
     }
 }

@@ -86,7 +86,7 @@ impl Engine {
     }
 
     /// Appends the tokens of the pieces of a batch.
-    #[inline]
+    #[inline(never)]
     fn give(
         &mut self,
         model: &Model,

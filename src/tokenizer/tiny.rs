@@ -93,6 +93,11 @@ impl Tinies {
         }
     }
 
+    /// Whether keeping a piece would push one out.
+    pub(super) fn is_full(&self, hash: u64) -> bool {
+        self.pairs.get(place(hash)).is_some_and(|Pair([_, second])| second.key != 0)
+    }
+
     /// Keeps a piece, where it has few enough tokens; the answer is the key of the one that gave way and its tokens.
     pub(super) fn put(&mut self, key: u64, hash: u64, ids: &[u32], wide: bool) -> Option<(u64, Found)> {
         let (most, bits) = if wide { (3, WIDE_BITS) } else { (4, 16) };

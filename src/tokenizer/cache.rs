@@ -10,8 +10,8 @@ use super::hash::{Key, LongKey, Seed, low, words};
 use super::tiny::{Tinies, short_key};
 use crate::num;
 
-/// Sets of short pieces: 4 MiB.
-const SETS: u32 = 1 << 16;
+/// Sets of short pieces: 8 MiB.
+const SETS: u32 = 1 << 17;
 /// Places for longer ones: 8 MiB.
 const LONGS: u32 = 1 << 17;
 
@@ -303,6 +303,17 @@ impl Cache {
             Some(run) if run.is(piece) => unpack(&run.ids, self.wide),
             _ => ([0; RUN_IDS], 0),
         }
+    }
+
+    /// Appends the tokens of a piece of up to [`RUN_LEN`] bytes; false where it is not known.
+    pub(super) fn give_run(&self, piece: &[u8], hash: u64, out: &mut Vec<u32>) -> bool {
+        let spot = self.run(piece, hash);
+        if spot == Spot::NONE {
+            return false;
+        }
+        let (ids, count) = self.run_ids(spot, piece);
+        out.extend_from_slice(ids.get(..count).unwrap_or_default());
+        count > 0
     }
 
     /// Keeps a piece of up to [`RUN_LEN`] bytes, if it has few enough tokens.

@@ -222,7 +222,7 @@ impl Engine {
             out.extend_from_slice(ids.get(..count).unwrap_or_default());
             return Ok(());
         }
-        if piece.len() > KEY_LEN && self.run(piece, seed.piece(piece), out) {
+        if piece.len() > KEY_LEN && self.cache.give_run(piece, seed.piece(piece), out) {
             return Ok(());
         }
         let before = out.len();
@@ -243,20 +243,12 @@ impl Engine {
             out.push(id);
             return Ok(());
         }
-        if piece.len() <= KEY_LEN { self.scratch.merge(model, piece, out) } else { self.parts(model, piece, out) }
-    }
-
-    /// Appends the tokens of a piece of up to [`RUN_LEN`] bytes if it stands in the table for the longest.
-    fn run(&self, piece: &[u8], hash: u64, out: &mut Vec<u32>) -> bool {
-        let spot = self.cache.run(piece, hash);
-        let (ids, count) = if spot == Spot::NONE { ([0; RUN_IDS], 0) } else { self.cache.run_ids(spot, piece) };
-        out.extend_from_slice(ids.get(..count).unwrap_or_default());
-        count > 0
+        if piece.len() <= KEY_LEN { self.scratch.merge(model, &mut self.cache, piece, out) } else { self.parts(model, piece, out) }
     }
 
     /// A piece, or a part of one, for that table alone.
     fn kept_run(&mut self, model: &Model, piece: &[u8], hash: u64, out: &mut Vec<u32>) -> Result<(), TryReserveError> {
-        if self.run(piece, hash, out) {
+        if self.cache.give_run(piece, hash, out) {
             return Ok(());
         }
         let before = out.len();
@@ -273,11 +265,16 @@ impl Engine {
             let len = cut.map_or(rest.len(), |cut| cut.saturating_add(1));
             let (part, after) = rest.split_at_checked(len).unwrap_or((rest, &[]));
             rest = after;
+            // Runs of bytes that nothing joins, as of blanks, end here.
+            if let [byte] = part {
+                out.push(model.byte(*byte));
+                continue;
+            }
             // What is kept of whole pieces holds for parts too, unless tokens are given without looking at merges.
             if part.len() < piece.len() && part.len() <= RUN_LEN && !model.ignores_merges() {
                 self.kept(model, part, out)?;
             } else {
-                self.scratch.merge(model, part, out)?;
+                self.scratch.merge(model, &mut self.cache, part, out)?;
             }
         }
         Ok(())

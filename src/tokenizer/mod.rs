@@ -205,7 +205,7 @@ impl Tokenizer {
     }
 }
 
-/// Encodes text after text, and remembers pieces that it met: up to 17 MiB of them, however long the texts.
+/// Encodes text after text, and remembers pieces that it met: up to 21 MiB of them, however long the texts.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {

@@ -33,6 +33,15 @@ const BLANK: u8 = 1 << 4;
 const NARROW: u8 = 1 << 5;
 const KINDS: u8 = LETTER | NUMBER | OTHER | SPACE;
 
+/// The bits of each [`Class`].
+const BITS: [u8; 4] = {
+    let mut bits = [OTHER; 4];
+    bits[Class::Letter as usize] = LETTER;
+    bits[Class::Number as usize] = NUMBER;
+    bits[Class::Space as usize] = SPACE;
+    bits
+};
+
 /// The classes of ASCII; bytes beyond are [`OTHER`], which is what they stay where they are no character.
 #[inline]
 fn ascii(text: &[u8; WINDOW]) -> [u8; WINDOW] {
@@ -73,17 +82,14 @@ fn beyond(text: &[u8; WINDOW], classes: &mut [u8; WINDOW], mut high: u64) -> u64
             break;
         }
         let (class, len) = beyond_ascii(rest[0], &rest[1..]);
-        let bits = match class {
-            Class::Letter => LETTER,
-            Class::Number => NUMBER,
-            Class::Other => OTHER,
-            Class::Space => {
-                wide_spaces |= 1 << at;
-                SPACE
-            }
-        };
-        for class in &mut classes[at..at + len] {
-            *class = bits;
+        let bits = BITS[class as usize];
+        wide_spaces |= u64::from(class == Class::Space) << at;
+        // Stores of a length that the processor can foretell, not a loop over a handful of bytes.
+        match len {
+            2 => classes[at..at + 2].copy_from_slice(&[bits; 2]),
+            3 => classes[at..at + 3].copy_from_slice(&[bits; 3]),
+            4 => classes[at..at + 4].copy_from_slice(&[bits; 4]),
+            _ => classes[at] = bits,
         }
         high &= !(((1 << len) - 1) << at);
     }

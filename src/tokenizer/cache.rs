@@ -179,7 +179,14 @@ fn pair<T>(places: &mut [T], place: u32) -> Option<[&mut T; 2]> {
 impl Cache {
     /// Empty tables of the usual size, for a vocabulary of `tokens`.
     pub(super) fn new(tokens: usize) -> Self {
-        Self { tinies: Tinies::new(), sets: places(num::widen32(SETS)), longs: places(num::widen32(LONGS)), runs: places(num::widen32(RUNS)), wide: tokens > 1 << 16, full: 0 }
+        Self {
+            tinies: Tinies::new(),
+            sets: places(num::widen32(SETS)),
+            longs: places(num::widen32(LONGS)),
+            runs: places(num::widen32(RUNS)),
+            wide: tokens > 1 << 16,
+            full: 0,
+        }
     }
 
     /// Keeps a tiny piece, and what stood in its place among the short ones; false where it is not kept.
@@ -419,7 +426,10 @@ mod tests {
                     let (found, count) = cache.long_ids(cache.long(keys(other).1, hash(other).1), keys(other).1);
                     assert!(count == 0 || found[..count] == ids(other), "{other}");
                 }
-                assert_eq!(cache.short_ids(cache.short(keys(n).0, hash(n).0), keys(n).0).1, if kept { ids(n).len() } else { 0 });
+                assert_eq!(
+                    cache.short_ids(cache.short(keys(n).0, hash(n).0), keys(n).0).1,
+                    if kept { ids(n).len() } else { 0 }
+                );
                 let count = if ids(n).len() <= long_most { ids(n).len() } else { 0 };
                 assert_eq!(cache.long_ids(cache.long(keys(n).1, hash(n).1), keys(n).1).1, count);
             }

@@ -196,7 +196,9 @@ impl Engine {
         }
         let seed = model.vocab.seed();
         let tiny = tiny_key(piece);
-        if let Some(found) = tiny.map(|key| self.cache.tinies.find(key, seed.tiny(key))).filter(|found| !found.is_other()) {
+        if let Some(found) =
+            tiny.map(|key| self.cache.tinies.find(key, seed.tiny(key))).filter(|found| !found.is_other())
+        {
             let (ids, count) = found.ids(self.cache.wide);
             out.extend_from_slice(ids.get(..count).unwrap_or_default());
             return Ok(());
@@ -238,16 +240,32 @@ impl Engine {
     }
 
     /// The tokens of a piece that nothing is known of.
-    fn merged(&mut self, model: &Model, piece: &[u8], hash: u64, out: &mut Vec<u32>) -> Result<(), TryReserveError> {
+    fn merged(
+        &mut self,
+        model: &Model,
+        piece: &[u8],
+        hash: u64,
+        out: &mut Vec<u32>,
+    ) -> Result<(), TryReserveError> {
         if let Some(id) = model.whole(piece, hash) {
             out.push(id);
             return Ok(());
         }
-        if piece.len() <= KEY_LEN { self.scratch.merge(model, &mut self.cache, piece, out) } else { self.parts(model, piece, out) }
+        if piece.len() <= KEY_LEN {
+            self.scratch.merge(model, &mut self.cache, piece, out)
+        } else {
+            self.parts(model, piece, out)
+        }
     }
 
     /// A piece, or a part of one, for that table alone.
-    fn kept_run(&mut self, model: &Model, piece: &[u8], hash: u64, out: &mut Vec<u32>) -> Result<(), TryReserveError> {
+    fn kept_run(
+        &mut self,
+        model: &Model,
+        piece: &[u8],
+        hash: u64,
+        out: &mut Vec<u32>,
+    ) -> Result<(), TryReserveError> {
         if self.cache.give_run(piece, hash, out) {
             return Ok(());
         }

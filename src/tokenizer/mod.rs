@@ -38,6 +38,8 @@ mod hash;
 mod load;
 mod merge;
 mod model;
+#[cfg(feature = "std")]
+mod parallel;
 mod special;
 mod split;
 mod tiny;

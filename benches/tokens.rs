@@ -81,7 +81,7 @@ fn main() {
     let tokenizer = Tokenizer::from_files(&read("vocab.json"), &read("merges.txt")).expect("a good vocabulary");
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("{what}; MB/s of one thread's processor time, best (median); load average {}", load.trim());
-    let parts = text::parts();
+    let parts = text::parts(Path::new(env!("CARGO_MANIFEST_DIR")));
     let mixed = text::mixed(&parts);
     if let Some(file) = std::env::var_os("TOKENS_TEXT") {
         std::fs::write(file, &mixed).expect("a place for the text");

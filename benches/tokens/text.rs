@@ -33,8 +33,8 @@ pub(crate) fn random(count: usize) -> Vec<u8> {
 }
 
 /// Texts of the repository with this ending, in order of their names.
-fn files(folder: &str, ending: &str) -> Vec<String> {
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
+fn files(root: &Path, folder: &str, ending: &str) -> Vec<String> {
+    let mut folders = vec![root.join(folder)];
     let mut found: Vec<PathBuf> = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -117,25 +117,26 @@ fn json(dice: &mut Dice, words: &[String], size: usize) -> String {
         let word = |dice: &mut Dice| words[dice.zipf(words.len())].clone();
         let (name, kind) = (word(dice), word(dice));
         let (id, score) = (dice.below(1 << 30), dice.below(1 << 20) as f64 / 1024.0);
-        text.push_str(&format!(
+        let line = format!(
             "  {{\"id\": {id}, \"name\": \"{name}\", \"{kind}\": [{score:.4}, null, true], \"hash\": \"{:016x}\"}},\n",
             dice.next()
-        ));
+        );
+        text.push_str(&line);
     }
     text
 }
 
-/// The six kinds.
-pub(crate) fn parts() -> Vec<(&'static str, Vec<u8>)> {
+/// The six kinds, from the repository at `root`.
+pub(crate) fn parts(root: &Path) -> Vec<(&'static str, Vec<u8>)> {
     let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
     let latin = words(&mut dice, 8000, 'a'..='z', 9);
     let cyrillic = words(&mut dice, 12_000, 'а'..='я', 11);
     let chinese = words(&mut dice, 20_000, '\u{4E00}'..='\u{5FFF}', 4);
     let kana = words(&mut dice, 8000, 'ぁ'..='ん', 5);
-    let mut prose = files("tests/data", "md");
-    prose.extend(files("docs", "md"));
-    prose.extend(files("models", "md"));
-    let code = files("src", "rs");
+    let mut prose = files(root, "tests/data", "md");
+    prose.extend(files(root, "docs", "md"));
+    prose.extend(files(root, "models", "md"));
+    let code = files(root, "src", "rs");
     let cjk = [
         sentences(&mut dice, &chinese, ("", "，", "。"), 700_000),
         sentences(&mut dice, &kana, ("", "、", "。"), 500_000),

@@ -156,6 +156,12 @@ fn pack<const N: usize>(ids: &[u32], wide: bool) -> Option<Ids<N>> {
     Some(all)
 }
 
+/// Whether two keys are equal, word by word: they are in registers, and the comparison of arrays would write them out.
+#[inline]
+fn same<const N: usize>(one: &[u64; N], other: &[u64; N]) -> bool {
+    one.iter().zip(other).fold(0, |differ, (one, other)| differ | (one ^ other)) == 0
+}
+
 #[inline]
 fn place(hash: u64, places: u32) -> u32 {
     low(hash >> 32) & places.wrapping_sub(1)
@@ -166,7 +172,7 @@ fn place(hash: u64, places: u32) -> u32 {
 #[inline]
 pub(super) const fn is_turn(full: &mut u32) -> bool {
     *full = full.wrapping_add(1);
-    *full & 3 == 0
+    full.is_multiple_of(4)
 }
 
 /// A place and its neighbour, which is the other choice for its hashes.
@@ -232,7 +238,7 @@ impl Cache {
     pub(super) fn short(&self, key: Key, hash: u64) -> Spot {
         let place = place(hash, SETS);
         let Some(Set([first, second])) = self.sets.get(num::widen32(place)) else { return Spot::NONE };
-        let (first, second) = (first.key == key, second.key == key);
+        let (first, second) = (same(&first.key, &key), same(&second.key, &key));
         if first | second { Spot(place << 1 | u32::from(second)) } else { Spot::NONE }
     }
 
@@ -241,7 +247,7 @@ impl Cache {
     pub(super) fn short_ids(&self, spot: Spot, key: Key) -> ([u32; SHORT_IDS], usize) {
         let set = self.sets.get(spot.index() >> 1);
         match set.and_then(|Set(set)| set.get(spot.index() & 1)) {
-            Some(short) if short.key == key => unpack(&short.ids, self.wide),
+            Some(short) if same(&short.key, &key) => unpack(&short.ids, self.wide),
             _ => ([0; SHORT_IDS], 0),
         }
     }
@@ -262,7 +268,7 @@ impl Cache {
     pub(super) fn long(&self, key: LongKey, hash: u64) -> Spot {
         let place = place(hash, LONGS);
         for place in [place, place ^ 1] {
-            if self.longs.get(num::widen32(place)).is_some_and(|long| long.key == key) {
+            if self.longs.get(num::widen32(place)).is_some_and(|long| same(&long.key, &key)) {
                 return Spot(1 << 30 | place);
             }
         }
@@ -273,7 +279,7 @@ impl Cache {
     #[inline]
     pub(super) fn long_ids(&self, spot: Spot, key: LongKey) -> ([u32; LONG_IDS], usize) {
         match self.longs.get(spot.index()) {
-            Some(long) if long.key == key => unpack(&long.ids, self.wide),
+            Some(long) if same(&long.key, &key) => unpack(&long.ids, self.wide),
             _ => ([0; LONG_IDS], 0),
         }
     }

@@ -63,7 +63,7 @@ pub(super) fn first(text: &[u8]) -> Option<(Class, usize)> {
 }
 
 /// The same for a first byte of 0x80 or more, with what follows it.
-#[inline(always)]
+#[inline]
 pub(super) fn beyond_ascii(lead: u8, rest: &[u8]) -> (Class, usize) {
     let bits = u32::from(lead);
     let found = match (lead, rest) {

@@ -1,21 +1,25 @@
 //! Pieces met before, and their tokens: bounded, and exact since each is kept whole.
 //!
-//! Short pieces stand in sets of two that fill a line of the machine's cache; of two the one used last stays. Longer ones,
-//! and short ones of many tokens, have a table of their own with one place for each hash.
+//! Tiny pieces have a table of their own, in [`tiny`](super::tiny). Short ones stand in sets of two that fill a line of the
+//! machine's cache; a set has the newest of those that were kept. Longer ones, and short ones of
+//! many tokens, have two places for each hash.
 
 use alloc::vec::Vec;
 
-use super::hash::{Key, LongKey, low, words};
+use super::hash::{Key, LongKey, Seed, low, words};
+use super::tiny::{Tinies, short_key};
 use crate::num;
 
-/// Sets of short pieces: 4 MiB.
-const SETS: usize = 1 << 16;
-/// Places for longer ones: 6 MiB.
-const LONGS: usize = 1 << 16;
+/// Sets of short pieces: 8 MiB.
+const SETS: u32 = 1 << 17;
+/// Places for longer ones: 8 MiB.
+const LONGS: u32 = 1 << 17;
 
 /// The most tokens of a short piece, and of a longer one.
 pub(super) const SHORT_IDS: usize = 8;
-pub(super) const LONG_IDS: usize = 32;
+pub(super) const LONG_IDS: usize = 16;
+/// The most tokens of the longest that are kept.
+pub(super) const RUN_IDS: usize = 64;
 
 /// Ids of 16 bits, or in a larger vocabulary of two halves, low one first; the last place says how many there are.
 type Ids<const N: usize> = [u16; N];
@@ -34,7 +38,7 @@ struct Set([Short; 2]);
 
 /// A piece of at most 31 bytes.
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(align(32))]
+#[repr(align(64))]
 struct Long {
     key: LongKey,
     ids: Ids<LONG_IDS>,
@@ -45,29 +49,72 @@ struct Long {
 #[repr(align(64))]
 struct Run {
     bytes: [u8; RUN_LEN],
-    ids: Ids<LONG_IDS>,
+    ids: Ids<RUN_IDS>,
     len: u8,
+}
+
+impl Run {
+    #[inline]
+    fn is(&self, piece: &[u8]) -> bool {
+        usize::from(self.len) == piece.len() && self.bytes.get(..piece.len()) == Some(piece)
+    }
 }
 
 impl Default for Run {
     fn default() -> Self {
-        Self { bytes: [0; RUN_LEN], ids: [0; LONG_IDS], len: 0 }
+        Self { bytes: [0; RUN_LEN], ids: [0; RUN_IDS], len: 0 }
     }
 }
 
 /// The longest piece that is kept.
 pub(super) const RUN_LEN: usize = 64;
-/// Places for such: 1.5 MiB.
-const RUNS: usize = 1 << 13;
+/// Places for such: 4 MiB.
+const RUNS: u32 = 1 << 14;
 
 /// All tables. Without memory for them, or where they are not wanted, nothing is found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
+    pub(super) tinies: Tinies,
     sets: Vec<Set>,
     longs: Vec<Long>,
     runs: Vec<Run>,
     /// Whether ids take two places.
-    wide: bool,
+    pub(super) wide: bool,
+    /// How often there was no free place.
+    full: u32,
+}
+
+/// Where a piece stands: the table in the highest bits, and the place in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spot(u32);
+
+/// The tables that a [`Spot`] is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Table {
+    Short,
+    Long,
+    Run,
+    None,
+}
+
+impl Spot {
+    /// Nowhere.
+    pub(super) const NONE: Self = Self(u32::MAX);
+
+    #[inline]
+    pub(super) const fn table(self) -> Table {
+        match self.0 >> 30 {
+            0 => Table::Short,
+            1 => Table::Long,
+            2 => Table::Run,
+            _ => Table::None,
+        }
+    }
+
+    #[inline]
+    fn index(self) -> usize {
+        num::widen32(self.0 & (u32::MAX >> 2))
+    }
 }
 
 /// `count` empty places, or none where there is no memory for them.
@@ -109,78 +156,194 @@ fn pack<const N: usize>(ids: &[u32], wide: bool) -> Option<Ids<N>> {
     Some(all)
 }
 
+/// Whether two keys are equal, word by word: they are in registers, and the comparison of arrays would write them out.
 #[inline]
-fn place(hash: u64, places: usize) -> usize {
-    num::widen32(low(hash >> 32)) & places.wrapping_sub(1)
+fn same<const N: usize>(one: &[u64; N], other: &[u64; N]) -> bool {
+    one.iter().zip(other).fold(0, |differ, (one, other)| differ | (one ^ other)) == 0
+}
+
+#[inline]
+fn place(hash: u64, places: u32) -> u32 {
+    low(hash >> 32) & places.wrapping_sub(1)
+}
+
+/// Whether it is time to push something out: one time in four. A text that goes round in more pieces than there are places
+/// would otherwise never find one.
+#[inline]
+pub(super) const fn is_turn(full: &mut u32) -> bool {
+    *full = full.wrapping_add(1);
+    full.is_multiple_of(4)
+}
+
+/// A place and its neighbour, which is the other choice for its hashes.
+fn pair<T>(places: &mut [T], place: u32) -> Option<[&mut T; 2]> {
+    let (pairs, _) = places.as_chunks_mut::<2>();
+    let [even, odd] = pairs.get_mut(num::widen32(place >> 1))?;
+    Some(if place & 1 == 0 { [even, odd] } else { [odd, even] })
 }
 
 impl Cache {
     /// Empty tables of the usual size, for a vocabulary of `tokens`.
     pub(super) fn new(tokens: usize) -> Self {
-        Self { sets: places(SETS), longs: places(LONGS), runs: places(RUNS), wide: tokens > 1 << 16 }
+        Self {
+            tinies: Tinies::new(),
+            sets: places(num::widen32(SETS)),
+            longs: places(num::widen32(LONGS)),
+            runs: places(num::widen32(RUNS)),
+            wide: tokens > 1 << 16,
+            full: 0,
+        }
     }
 
-    /// The tokens of a short piece in the first places, and how many they are; 0 where it is not known.
+    /// Keeps a tiny piece, and what stood in its place among the short ones; false where it is not kept.
+    pub(super) fn put_tiny(&mut self, seed: Seed, key: u64, ids: &[u32]) -> bool {
+        if self.tinies.is_full(seed.tiny(key)) && !is_turn(&mut self.full) {
+            return false;
+        }
+        let Some((old, found)) = self.tinies.put(key, seed.tiny(key), ids, self.wide) else { return false };
+        if old != 0 {
+            let (ids, count) = found.ids(self.wide);
+            let (key, ids) = (short_key(old), ids.get(..count).unwrap_or_default());
+            let hash = seed.short(key);
+            if self.short(key, hash) == Spot::NONE {
+                self.put_short(key, hash, ids);
+            }
+        }
+        true
+    }
+
+    /// Something of the set of a short piece.
     #[inline]
-    pub(super) fn short(&mut self, key: Key, hash: u64) -> ([u32; SHORT_IDS], usize) {
-        let Some(Set(set)) = self.sets.get_mut(place(hash, SETS)) else { return ([0; SHORT_IDS], 0) };
-        let [first, second] = *set;
-        if first.key == key {
-            return unpack(&first.ids, self.wide);
+    pub(super) fn touch_short(&self, hash: u64) -> u64 {
+        self.sets.get(num::widen32(place(hash, SETS))).map_or(0, |Set([first, _])| first.key[0])
+    }
+
+    /// Something of the places of a longer piece.
+    #[inline]
+    pub(super) fn touch_long(&self, hash: u64) -> u64 {
+        let place = place(hash, LONGS);
+        let read = |place| self.longs.get(num::widen32(place)).map_or(0, |long| long.key[0]);
+        read(place) ^ read(place ^ 1)
+    }
+
+    /// Something of the first place of one of the longest pieces.
+    #[inline]
+    pub(super) fn touch_run(&self, hash: u64) -> u64 {
+        let run = self.runs.get(num::widen32(place(hash, RUNS)));
+        run.map_or(0, |run| u64::from(run.bytes[0] ^ run.len) ^ u64::from(run.ids[0] ^ run.ids[32]))
+    }
+
+    /// Where a short piece stands.
+    #[inline]
+    pub(super) fn short(&self, key: Key, hash: u64) -> Spot {
+        let place = place(hash, SETS);
+        let Some(Set([first, second])) = self.sets.get(num::widen32(place)) else { return Spot::NONE };
+        let (first, second) = (same(&first.key, &key), same(&second.key, &key));
+        if first | second { Spot(place << 1 | u32::from(second)) } else { Spot::NONE }
+    }
+
+    /// The tokens of a short piece in the first places, and how many they are; 0 where it does not stand there.
+    #[inline]
+    pub(super) fn short_ids(&self, spot: Spot, key: Key) -> ([u32; SHORT_IDS], usize) {
+        let set = self.sets.get(spot.index() >> 1);
+        match set.and_then(|Set(set)| set.get(spot.index() & 1)) {
+            Some(short) if same(&short.key, &key) => unpack(&short.ids, self.wide),
+            _ => ([0; SHORT_IDS], 0),
         }
-        if second.key == key {
-            *set = [second, first];
-            return unpack(&second.ids, self.wide);
-        }
-        ([0; SHORT_IDS], 0)
     }
 
     /// Keeps a short piece; false where it has too many tokens.
     pub(super) fn put_short(&mut self, key: Key, hash: u64, ids: &[u32]) -> bool {
         let Some(ids) = pack(ids, self.wide) else { return false };
-        if let Some(Set(set)) = self.sets.get_mut(place(hash, SETS)) {
-            let [first, _] = *set;
+        let Some(Set(set)) = self.sets.get_mut(num::widen32(place(hash, SETS))) else { return false };
+        let [first, second] = *set;
+        if second.key == [0; 2] || is_turn(&mut self.full) {
             *set = [Short { key, ids }, first];
         }
         true
     }
 
-    /// The tokens of a piece of up to 31 bytes in the first places, and how many they are; 0 where it is not known.
+    /// Where a piece of up to 31 bytes stands.
     #[inline]
-    pub(super) fn long(&self, key: LongKey, hash: u64) -> ([u32; LONG_IDS], usize) {
-        match self.longs.get(place(hash, LONGS)) {
-            Some(long) if long.key == key => unpack(&long.ids, self.wide),
+    pub(super) fn long(&self, key: LongKey, hash: u64) -> Spot {
+        let place = place(hash, LONGS);
+        for place in [place, place ^ 1] {
+            if self.longs.get(num::widen32(place)).is_some_and(|long| same(&long.key, &key)) {
+                return Spot(1 << 30 | place);
+            }
+        }
+        Spot::NONE
+    }
+
+    /// The tokens of a piece of up to 31 bytes in the first places, and how many they are; 0 where it does not stand there.
+    #[inline]
+    pub(super) fn long_ids(&self, spot: Spot, key: LongKey) -> ([u32; LONG_IDS], usize) {
+        match self.longs.get(spot.index()) {
+            Some(long) if same(&long.key, &key) => unpack(&long.ids, self.wide),
             _ => ([0; LONG_IDS], 0),
         }
     }
 
-    /// Keeps a piece of up to 31 bytes, if it has few enough tokens.
-    pub(super) fn put_long(&mut self, key: LongKey, hash: u64, ids: &[u32]) {
-        if let (Some(long), Some(ids)) = (self.longs.get_mut(place(hash, LONGS)), pack(ids, self.wide)) {
-            *long = Long { key, ids };
+    /// Keeps a piece of up to 31 bytes; false where it has too many tokens.
+    pub(super) fn put_long(&mut self, key: LongKey, hash: u64, ids: &[u32]) -> bool {
+        let Some(ids) = pack(ids, self.wide) else { return false };
+        let Some([first, second]) = pair(&mut self.longs, place(hash, LONGS)) else { return false };
+        let long = Long { key, ids };
+        if first.key == [0; 4] {
+            *first = long;
+        } else if second.key == [0; 4] || is_turn(&mut self.full) {
+            (*second, *first) = (*first, long);
+        }
+        true
+    }
+
+    /// Where a piece of up to [`RUN_LEN`] bytes stands.
+    #[inline]
+    pub(super) fn run(&self, piece: &[u8], hash: u64) -> Spot {
+        let place = place(hash, RUNS);
+        for place in [place, place ^ 1] {
+            if self.runs.get(num::widen32(place)).is_some_and(|run| run.is(piece)) {
+                return Spot(2 << 30 | place);
+            }
+        }
+        Spot::NONE
+    }
+
+    /// Its tokens in the first places, and how many they are; 0 where it does not stand there.
+    #[inline]
+    pub(super) fn run_ids(&self, spot: Spot, piece: &[u8]) -> ([u32; RUN_IDS], usize) {
+        match self.runs.get(spot.index()) {
+            Some(run) if run.is(piece) => unpack(&run.ids, self.wide),
+            _ => ([0; RUN_IDS], 0),
         }
     }
-}
 
-impl Cache {
     /// Appends the tokens of a piece of up to [`RUN_LEN`] bytes; false where it is not known.
-    pub(super) fn run(&self, piece: &[u8], hash: u64, out: &mut Vec<u32>) -> bool {
-        let Some(run) = self.runs.get(place(hash, RUNS)) else { return false };
-        if usize::from(run.len) != piece.len() || run.bytes.get(..piece.len()) != Some(piece) {
+    pub(super) fn give_run(&self, piece: &[u8], hash: u64, out: &mut Vec<u32>) -> bool {
+        let spot = self.run(piece, hash);
+        if spot == Spot::NONE {
             return false;
         }
-        let (ids, count) = unpack(&run.ids, self.wide);
+        let (ids, count) = self.run_ids(spot, piece);
         out.extend_from_slice(ids.get(..count).unwrap_or_default());
-        true
+        count > 0
     }
 
     /// Keeps a piece of up to [`RUN_LEN`] bytes, if it has few enough tokens.
     pub(super) fn put_run(&mut self, piece: &[u8], hash: u64, ids: &[u32]) {
-        let (Some(run), Some(ids)) = (self.runs.get_mut(place(hash, RUNS)), pack(ids, self.wide)) else { return };
-        if let Some(bytes) = run.bytes.get_mut(..piece.len()) {
+        let Some(ids) = pack(ids, self.wide) else { return };
+        let Some([first, second]) = pair(&mut self.runs, place(hash, RUNS)) else { return };
+        let place = if first.len == 0 {
+            first
+        } else if second.len == 0 || is_turn(&mut self.full) {
+            second
+        } else {
+            return;
+        };
+        if let Some(bytes) = place.bytes.get_mut(..piece.len()) {
             bytes.copy_from_slice(piece);
-            run.ids = ids;
-            run.len = u8::try_from(piece.len()).unwrap_or(0);
+            place.ids = ids;
+            place.len = u8::try_from(piece.len()).unwrap_or(0);
         }
     }
 }
@@ -211,7 +374,7 @@ fn tag(len: usize) -> u64 {
 
 /// The key of the `len` bytes, 15 at most, from `from` on; the same as [`key`](super::hash::key) of that piece.
 #[inline]
-pub(super) fn key_at(block: &[u8; BLOCK], from: usize, len: usize) -> Option<Key> {
+pub(super) fn key_at(block: &[u8], from: usize, len: usize) -> Option<Key> {
     let [keep_low, keep_high, ..] = *MASKS.get(len)?;
     let [low, high] = words(block.get(from..)?.first_chunk()?);
     Some([low & keep_low, high & keep_high | tag(len)])
@@ -219,7 +382,7 @@ pub(super) fn key_at(block: &[u8; BLOCK], from: usize, len: usize) -> Option<Key
 
 /// The same for up to 31 bytes and [`long_key`](super::hash::long_key).
 #[inline]
-pub(super) fn long_key_at(block: &[u8; BLOCK], from: usize, len: usize) -> Option<LongKey> {
+pub(super) fn long_key_at(block: &[u8], from: usize, len: usize) -> Option<LongKey> {
     let [keep_a, keep_b, keep_c, keep_d] = *MASKS.get(len)?;
     let bytes = block.get(from..)?.first_chunk::<32>()?;
     let (low, high) = bytes.split_at_checked(16)?;
@@ -256,7 +419,8 @@ mod tests {
             let piece = |n: u32| std::format!("piece {n}").into_bytes();
             let most = u32::try_from(tokens - 1).unwrap();
             let ids = |n: u32| (0..n % 18).map(|i| (n * 7777 + i) & most).collect::<Vec<u32>>();
-            let (short_most, long_most) = if tokens > 1 << 16 { (3, 15) } else { (7, 31) };
+            let (short_most, long_most) = if tokens > 1 << 16 { (3, 7) } else { (7, 15) };
+            let (mut stayed, mut fit) = (0, 0);
             for n in 0..100_000_u32 {
                 let keys = |n| (key(&piece(n)), long_key(&piece(n)));
                 let hash = |n| (seed.short(keys(n).0), seed.long(keys(n).1));
@@ -264,15 +428,23 @@ mod tests {
                 assert_eq!(kept, ids(n).len() <= short_most);
                 cache.put_long(keys(n).1, hash(n).1, &ids(n));
                 for other in [n, n / 2, n / 3] {
-                    let (found, count) = cache.short(keys(other).0, hash(other).0);
+                    let (found, count) = cache.short_ids(cache.short(keys(other).0, hash(other).0), keys(other).0);
                     assert!(count == 0 || found[..count] == ids(other), "{other}");
-                    let (found, count) = cache.long(keys(other).1, hash(other).1);
+                    let (found, count) = cache.long_ids(cache.long(keys(other).1, hash(other).1), keys(other).1);
                     assert!(count == 0 || found[..count] == ids(other), "{other}");
                 }
-                assert_eq!(cache.short(keys(n).0, hash(n).0).1, if kept { ids(n).len() } else { 0 });
-                let count = if ids(n).len() <= long_most { ids(n).len() } else { 0 };
-                assert_eq!(cache.long(keys(n).1, hash(n).1).1, count);
+                let short = cache.short_ids(cache.short(keys(n).0, hash(n).0), keys(n).0).1;
+                let long = cache.long_ids(cache.long(keys(n).1, hash(n).1), keys(n).1).1;
+                for (count, most) in [(short, short_most), (long, long_most)] {
+                    let fits = (1..=most).contains(&ids(n).len());
+                    assert!(count == 0 || fits);
+                    // While there is room all stay; later three of four wait their turn.
+                    assert!(n > 100 || (count > 0) == fits, "{n}");
+                    stayed += u32::from(count > 0);
+                    fit += u32::from(fits);
+                }
             }
+            assert!(stayed > fit / 4, "{stayed} of {fit}");
         }
     }
 }

@@ -37,7 +37,7 @@ const fn ascii(byte: u8) -> Class {
     }
 }
 
-const fn is_tail(byte: u8) -> bool {
+pub(super) const fn is_tail(byte: u8) -> bool {
     byte & 0xC0 == 0x80
 }
 

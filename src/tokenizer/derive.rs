@@ -7,6 +7,7 @@
 
 use alloc::vec::Vec;
 
+use super::cache::Cache;
 use super::hash::zeros;
 use super::merge::Scratch;
 use super::model::{Merge, Model, NONE, Pairs};
@@ -118,7 +119,7 @@ fn by_parts(model: &Model, merges: &[Merge]) -> Option<(Vec<u64>, Option<Made>)>
 #[cold]
 fn by_trying(model: &Model) -> Option<Vec<u64>> {
     let mut whole = zeros(model.vocab.len().div_ceil(64))?;
-    let mut scratch = Scratch::default();
+    let (mut scratch, mut cache) = (Scratch::default(), Cache::default());
     let mut ids = Vec::new();
     for id in 0..num::narrow32(model.vocab.len())? {
         let bytes = model.vocab.token(id);
@@ -127,7 +128,7 @@ fn by_trying(model: &Model) -> Option<Vec<u64>> {
         if model.vocab.is_special(id) {
             continue;
         }
-        scratch.merge(model, bytes, &mut ids).ok()?;
+        scratch.merge(model, &mut cache, bytes, &mut ids).ok()?;
         if ids == [id] {
             set(&mut whole, id);
         }

@@ -106,6 +106,12 @@ impl Seed {
         Self { a: word(1), b: word(2) }
     }
 
+    /// The hash of a tiny piece by its key.
+    #[inline]
+    pub(super) const fn tiny(self, key: u64) -> u64 {
+        fold(key ^ self.a, self.b)
+    }
+
     /// The hash of a short piece by its key.
     #[inline]
     pub(super) const fn short(self, key: Key) -> u64 {

@@ -9,6 +9,7 @@ use alloc::collections::{BinaryHeap, TryReserveError};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use super::cache::Cache;
 use super::derive::Made;
 use super::model::{Model, NONE};
 use crate::num;
@@ -114,22 +115,34 @@ const TRIES: u32 = 3;
 
 impl Scratch {
     /// Appends the tokens of a piece.
-    pub(super) fn merge(&mut self, model: &Model, piece: &[u8], out: &mut Vec<u32>) -> Result<(), TryReserveError> {
+    pub(super) fn merge(
+        &mut self,
+        model: &Model,
+        cache: &mut Cache,
+        piece: &[u8],
+        out: &mut Vec<u32>,
+    ) -> Result<(), TryReserveError> {
         match piece.len() {
             0..=16 => short::<16>(model, piece, |id| out.push(id)),
             17..=32 => short::<32>(model, piece, |id| out.push(id)),
             33..=SHORT => short::<SHORT>(model, piece, |id| out.push(id)),
-            _ => self.long(model, piece, out)?,
+            _ => self.long(model, cache, piece, out)?,
         }
         Ok(())
     }
 
     /// A piece of any length: stretch by stretch where that can be proved right, else all at once.
     #[cold]
-    fn long(&mut self, model: &Model, piece: &[u8], out: &mut Vec<u32>) -> Result<(), TryReserveError> {
+    fn long(
+        &mut self,
+        model: &Model,
+        cache: &mut Cache,
+        piece: &[u8],
+        out: &mut Vec<u32>,
+    ) -> Result<(), TryReserveError> {
         let before = out.len();
         if let Some(made) = model.made() {
-            if self.by_stretches(model, made, piece, out)? {
+            if self.by_stretches(model, (made, cache), piece, out)? {
                 return Ok(());
             }
             out.truncate(before);
@@ -153,7 +166,7 @@ impl Scratch {
     fn by_stretches(
         &mut self,
         model: &Model,
-        made: &Made,
+        (made, cache): (&Made, &mut Cache),
         piece: &[u8],
         out: &mut Vec<u32>,
     ) -> Result<bool, TryReserveError> {
@@ -165,7 +178,7 @@ impl Scratch {
             if stretch != last {
                 self.stretch.clear();
                 self.stretch.try_reserve(SHORT)?;
-                short::<SHORT>(model, stretch, |id| self.stretch.push(id));
+                self.fill_stretch(model, cache, stretch);
                 last = stretch;
             }
             let ids = out.get(first..).unwrap_or_default();
@@ -201,6 +214,19 @@ impl Scratch {
             }
         }
         Ok(true)
+    }
+
+    /// The tokens of a stretch, which may have been met before.
+    fn fill_stretch(&mut self, model: &Model, cache: &mut Cache, stretch: &[u8]) {
+        let merge = |ids: &mut Vec<u32>| short::<SHORT>(model, stretch, |id| ids.push(id));
+        if model.ignores_merges() {
+            return merge(&mut self.stretch);
+        }
+        let hash = model.vocab.seed().piece(stretch);
+        if !cache.give_run(stretch, hash, &mut self.stretch) {
+            merge(&mut self.stretch);
+            cache.put_run(stretch, hash, &self.stretch);
+        }
     }
 
     /// One symbol a byte.

@@ -26,6 +26,7 @@
 //! A token that its own bytes do not lead to by merges is never given, with two exceptions as in Hugging Face's
 //! tokenizers: special ones where they are asked for, and all of them where a `tokenizer.json` says `ignore_merges`.
 
+mod batch;
 mod bytes;
 mod cache;
 mod classes;
@@ -37,8 +38,11 @@ mod hash;
 mod load;
 mod merge;
 mod model;
+#[cfg(feature = "std")]
+mod parallel;
 mod special;
 mod split;
+mod tiny;
 mod vocab;
 mod window;
 
@@ -203,7 +207,7 @@ impl Tokenizer {
     }
 }
 
-/// Encodes text after text, and remembers pieces that it met: up to 12 MiB of them, however long the texts.
+/// Encodes text after text, and remembers pieces that it met: up to 21 MiB of them, however long the texts.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {

@@ -196,6 +196,12 @@ impl Model {
         }
     }
 
+    /// The token of a byte.
+    #[inline]
+    pub(super) fn byte(&self, byte: u8) -> u32 {
+        self.bytes.get(usize::from(byte)).copied().unwrap_or(0)
+    }
+
     /// The rank of two bytes, or [`NONE`].
     #[inline]
     pub(super) fn byte_rank(&self, left: u8, right: u8) -> u32 {

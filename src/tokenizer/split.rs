@@ -8,6 +8,8 @@
 //! - a run of white space is a piece; where something else follows, its last character is not part of it, but of the
 //!   run behind it if it is a blank, and a piece of its own if it is not.
 
+#[cfg(feature = "std")]
+use super::classes::is_tail;
 use super::classes::{Class, first};
 
 /// How long the contraction at the start of `text` is, which begins with an apostrophe; 0 where there is none.
@@ -49,6 +51,29 @@ pub(super) fn piece_len(text: &[u8]) -> usize {
     }
     let (len, last) = run(text, Class::Space);
     if len == text.len() || len == last { len } else { len.saturating_sub(last) }
+}
+
+/// The first place at or behind `from` where a piece starts whatever stood before `text`.
+///
+/// A byte that is no tail begins a character, and two characters tell: no piece goes from one class to another but from a
+/// blank, or from an apostrophe; and none from white space other than blanks to what is not.
+#[cfg(feature = "std")]
+pub(super) fn certain_start(text: &[u8], from: usize) -> Option<usize> {
+    let mut at = from.max(4).saturating_sub(4);
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        if rest.first().is_some_and(|byte| is_tail(*byte)) {
+            at = at.saturating_add(1);
+            continue;
+        }
+        let (class, len) = first(rest)?;
+        let next = at.saturating_add(len);
+        let (after, _) = first(rest.get(len..)?)?;
+        if next >= from && class != after && !rest.starts_with(b" ") && !rest.starts_with(b"'") {
+            return Some(next);
+        }
+        at = next;
+    }
+    None
 }
 
 /// The pieces of `text`, in order.

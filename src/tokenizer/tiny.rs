@@ -1,0 +1,181 @@
+//! Pieces of at most 7 bytes, which are most of a text: two words each, so that those in use stay in the machine's cache.
+//!
+//! A table of one place for each hash. What is pushed out of it moves to the table of short pieces, and back when it is
+//! met again.
+
+use alloc::vec::Vec;
+use core::hint::select_unpredictable;
+
+use super::hash::{Key, low};
+use crate::num;
+
+/// The longest piece whose bytes fit a word with their number.
+pub(super) const TINY_LEN: usize = 7;
+
+/// Pairs of places: 1 MiB.
+const PAIRS: usize = 1 << 15;
+
+/// The most tokens of such a piece; in a large vocabulary one less.
+pub(super) const TINY_IDS: usize = 4;
+
+/// A piece, zeros, its length in the low half of the highest byte and the number of its tokens in the high half; and the
+/// tokens, of 16 bits each, or in a large vocabulary of 21.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tiny {
+    key: u64,
+    ids: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(32))]
+struct Pair([Tiny; 2]);
+
+const WIDE_BITS: u32 = 21;
+
+/// What was looked for, and what stands in its place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Found {
+    /// Zero in all but the highest four bits, which are the number of tokens, where it is the same piece.
+    diff: u64,
+    ids: u64,
+}
+
+impl Found {
+    pub(super) const NONE: Self = Self { diff: 1, ids: 0 };
+
+    /// Whether it is another piece, or none.
+    #[inline]
+    pub(super) const fn is_other(self) -> bool {
+        self.diff << 4 != 0
+    }
+
+    /// The tokens in the first places, and how many they are.
+    #[inline]
+    pub(super) fn ids(self, wide: bool) -> ([u32; TINY_IDS], usize) {
+        let count = num::widen32(low(self.diff >> 60));
+        let (bits, mask) = if wide { (WIDE_BITS, (1 << WIDE_BITS) - 1) } else { (16, 0xFFFF) };
+        let id = |at: u32| low(self.ids.wrapping_shr(at.wrapping_mul(bits))) & mask;
+        if wide { ([id(0), id(1), id(2), 0], count) } else { ([id(0), id(1), id(2), id(3)], count) }
+    }
+}
+
+/// The key of a piece: its bytes, zeros, its length in the highest byte.
+pub(super) fn tiny_key(piece: &[u8]) -> Option<u64> {
+    let mut bytes = [0; 8];
+    let (last, place) = bytes.split_last_mut()?;
+    place.get_mut(..piece.len())?.copy_from_slice(piece);
+    *last = u8::try_from(piece.len()).ok()?;
+    Some(u64::from_le_bytes(bytes))
+}
+
+/// The table. Without memory for it nothing is found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tinies {
+    pairs: Vec<Pair>,
+}
+
+impl Tinies {
+    /// An empty table.
+    pub(super) fn new() -> Self {
+        Self { pairs: super::hash::zeros(PAIRS).unwrap_or_default() }
+    }
+
+    /// What stands where this key would.
+    #[inline]
+    pub(super) fn find(&self, key: u64, hash: u64) -> Found {
+        let Some(Pair([first, second])) = self.pairs.get(place(hash)) else { return Found::NONE };
+        let (one, other) = (first.key ^ key, second.key ^ key);
+        // Which of the two it is cannot be foretold, so no branch.
+        let is_second = other << 4 == 0;
+        Found {
+            diff: select_unpredictable(is_second, other, one),
+            ids: select_unpredictable(is_second, second.ids, first.ids),
+        }
+    }
+
+    /// Whether keeping a piece would push one out.
+    pub(super) fn is_full(&self, hash: u64) -> bool {
+        self.pairs.get(place(hash)).is_some_and(|Pair([_, second])| second.key != 0)
+    }
+
+    /// Keeps a piece, where it has few enough tokens; the answer is the key of the one that gave way and its tokens.
+    pub(super) fn put(&mut self, key: u64, hash: u64, ids: &[u32], wide: bool) -> Option<(u64, Found)> {
+        let (most, bits) = if wide { (3, WIDE_BITS) } else { (4, 16) };
+        if ids.len() > most {
+            return None;
+        }
+        let mut packed = 0;
+        for id in ids.iter().rev() {
+            if id >> bits != 0 {
+                return None;
+            }
+            packed = packed << bits | u64::from(*id);
+        }
+        let Pair(pair) = self.pairs.get_mut(place(hash))?;
+        let [first, old] = *pair;
+        *pair = [Tiny { key: key | num::widen(ids.len()) << 60, ids: packed }, first];
+        let count = old.key & 0xF << 60;
+        Some((old.key ^ count, Found { diff: count, ids: old.ids }))
+    }
+}
+
+#[inline]
+fn place(hash: u64) -> usize {
+    num::widen32(low(hash)) & (PAIRS - 1)
+}
+
+/// The same piece's key in the table of short pieces.
+pub(super) const fn short_key(key: u64) -> Key {
+    [key & (u64::MAX >> 8), key & (0xFF << 56)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hash::{Seed, key};
+    use super::*;
+    use std::vec::Vec;
+
+    #[test]
+    fn keys_are_those_of_short_pieces() {
+        for piece in [&b"a"[..], b"1234567", b"\0\0"] {
+            assert_eq!(short_key(tiny_key(piece).unwrap()), key(piece));
+        }
+        assert_eq!(tiny_key(b"12345678"), None);
+    }
+
+    #[test]
+    fn what_is_found_is_what_was_kept_and_what_goes_is_given_back() {
+        let seed = Seed::of(b"");
+        for (wide, most) in [(false, 4), (true, 3)] {
+            let mut tinies = Tinies::new();
+            let top = if wide { (1 << 21) - 1 } else { 0xFFFF };
+            let ids = |n: u32| (0..n % 6).map(|i| top - (n * 7 + i) % 1000).collect::<Vec<u32>>();
+            let key = |n: u32| tiny_key(std::format!("{n}").as_bytes()).unwrap();
+            let mut gone = 0;
+            for n in (0..200_000).filter(|n| n % 6 > 0) {
+                let kept = tinies.put(key(n), seed.tiny(key(n)), &ids(n), wide);
+                assert_eq!(kept.is_some(), ids(n).len() <= most);
+                let Some((old, found)) = kept else { continue };
+                if old != 0 {
+                    let text = old.to_le_bytes()[..usize::from(old.to_le_bytes()[7])].to_vec();
+                    let number = std::string::String::from_utf8(text).unwrap().parse().unwrap();
+                    let (all, count) = found.ids(wide);
+                    assert_eq!(all[..count], ids(number));
+                    gone += 1;
+                }
+                for other in [n, n / 2] {
+                    let found = tinies.find(key(other), seed.tiny(key(other)));
+                    let (all, count) = found.ids(wide);
+                    assert!(found.is_other() || all[..count] == ids(other));
+                }
+                assert!(!tinies.find(key(n), seed.tiny(key(n))).is_other());
+            }
+            assert!(gone > 0);
+            assert_eq!(tinies.put(key(1), 0, &[1 << bits(wide)], wide).map(|old| old.0), None);
+        }
+    }
+
+    fn bits(wide: bool) -> u32 {
+        if wide { 21 } else { 16 }
+    }
+}

@@ -13,7 +13,7 @@ use tensorgate::model::{Format, Model};
 
 use crate::args::{Effort, Kind, Metadata, Place, SetPairs};
 use crate::work::Work;
-use crate::{Exit, complain, complain_of, open, text};
+use crate::{Exit, complain, complain_of, open, output, text};
 use values::Parsed;
 
 /// Shows or changes metadata.
@@ -187,7 +187,8 @@ fn edit(
     match outcome {
         Ok(changed) => {
             if !quiet {
-                show::done(&text::path(&target.path), changed, (before, target.path.metadata()?.len()))?;
+                let lens = (before, target.path.metadata()?.len());
+                output::told(show::done(&text::path(&target.path), changed, lens))?;
             }
             Ok(Exit::Accepted)
         }

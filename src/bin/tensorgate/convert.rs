@@ -21,7 +21,7 @@ use beside::Beside;
 
 /// Converts, and says what changed.
 pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
-    let work = Work::new(args.effort, args.quiet)?;
+    let work = Work::new(args.effort, args.quiet, &[&args.from])?;
     let model = match open::model(&args.from, &args.reading) {
         Ok(model) => model,
         Err(exit) => return Ok(exit),
@@ -75,6 +75,7 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
         Err(error) => return Ok(refuse(&args.from, &error)),
     };
     bar.set_length(plan.byte_len());
+    let _tidy = work.tidy();
     let outcome = write(&plan, &place, &saver)?;
     bar.finish_and_clear();
     match (outcome, work.exit()) {

@@ -180,7 +180,7 @@ fn edit(
     quiet: bool,
     change: impl FnOnce(Saver<'_>, &Path) -> Result<bool, EditError>,
 ) -> io::Result<Exit> {
-    let work = Work::new(Effort::default(), quiet)?;
+    let work = Work::new(Effort::default(), quiet, &[&target.path])?;
     let stop = work.stop();
     let before = target.path.metadata()?.len();
     let outcome = change(target.saver.with_watch(&*stop), &target.path);

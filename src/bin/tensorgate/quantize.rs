@@ -25,7 +25,7 @@ const VERSION: u32 = 2;
 
 /// Quantises, and says what was lost.
 pub(crate) fn run(args: &Quantize) -> io::Result<Exit> {
-    let work = Work::new(args.effort, args.quiet)?;
+    let work = Work::new(args.effort, args.quiet, &[&args.from])?;
     if args.to.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("safetensors")) {
         complain("safetensors files have no blocks: quantize writes GGUF");
         return Ok(Exit::Trouble);
@@ -94,6 +94,7 @@ fn notes(model: &Model, companion: Option<&gpt2::Pairs>) -> Vec<String> {
 
 /// Writes the file; where it cannot, says why, and how the program ends then.
 fn save(args: &Quantize, work: &Work, plan: &Plan<'_>) -> io::Result<Result<Report, Exit>> {
+    let _tidy = work.tidy();
     let path = target(&args.to)?;
     let stop = work.stop();
     let saved = plan.save(Target::File(&path), &Saver::new().with_watch(&*stop));

@@ -186,6 +186,8 @@ pub struct Fields {
     eos: Vec<u32>,
     /// Whether the library's defaults stand for what is not said: a config was there.
     given: bool,
+    /// Whether the rows of the embedding are the vocabulary: GGUF has no key of its own for their number.
+    rows: bool,
 }
 
 /// One value of the config as it stands in the text.
@@ -374,6 +376,7 @@ impl Fields {
             n_inner: dimension("gpt2.feed_forward_length"),
             n_positions: dimension("gpt2.context_length"),
             given: true,
+            rows: true,
             ..Self::default()
         };
         match header.f64(EPSILON).map(single) {
@@ -424,7 +427,8 @@ impl Fields {
         let n_embd = dimension("n_embd", self.n_embd, seen.n_embd, &mut problems);
         let n_positions =
             dimension("n_positions", self.n_positions.or(self.n_ctx), seen.n_positions, &mut problems);
-        let n_vocab = dimension("vocab_size", self.n_vocab, seen.n_vocab, &mut problems);
+        let said = if self.rows { seen.n_vocab } else { self.n_vocab };
+        let n_vocab = dimension("vocab_size", said, seen.n_vocab, &mut problems);
         let shape = if self.given { None } else { seen.n_inner };
         let n_inner = self.n_inner.or(shape).unwrap_or_else(|| n_embd.saturating_mul(4));
         let n_head = self.heads(n_embd, &mut notes);

@@ -84,6 +84,96 @@ fn a_gpt2_with_its_config_and_vocabulary_both_ways() {
     assert_eq!(tensors(at("b.gguf")), tensors(at("a.gguf")));
 }
 
+/// What GGUF has no key for is said when it is lost.
+#[test]
+fn a_gpt2_that_gguf_cannot_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::copy(data("tiny-gpt2/tinyA-plain/model.safetensors"), at("model.safetensors")).unwrap();
+    let config = fs::read(data("tiny-gpt2/tinyA-plain/config.json")).unwrap();
+    for (key, value, said) in [
+        ("scale_attn_weights", true, ""),
+        ("scale_attn_weights", false, "not divided by the root of a head's width"),
+        ("scale_attn_by_inverse_layer_idx", true, "scaled by layer"),
+    ] {
+        let mut config: Value = serde_json::from_slice(&config).unwrap();
+        config[key] = value.into();
+        fs::write(at("config.json"), config.to_string()).unwrap();
+        for args in [&["convert", ".", "a.gguf"][..], &["quantize", ".", "a.gguf", "--type=q8_0"]] {
+            let made = run(folder.path(), args);
+            assert_eq!((made.code, made.err.as_str()), (0, ""), "{args:?}");
+            assert!(made.out.contains(said), "{args:?} {key}: {}", made.out);
+            assert_eq!(made.out.contains("attention"), !said.is_empty(), "{args:?} {key}: {}", made.out);
+        }
+    }
+}
+
+/// A folder as a folder: what stands beside the tensors goes along, and what was there is not lost without a word.
+#[test]
+fn the_small_files_of_a_folder_go_along() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("in")).unwrap();
+    fs::write(at("in/model.safetensors"), sound()).unwrap();
+    for name in ["config.json", "generation_config.json", "tokenizer.json", "merges.txt", "notes.md", "evil.py"] {
+        fs::write(at("in").join(name), name).unwrap();
+    }
+    fs::create_dir(at("in/vocab.json")).unwrap();
+    let made = convert(folder.path(), &["in", "out/deep/"]);
+    assert_eq!((made.code, made.err.as_str()), (0, ""));
+    let along = ["config.json", "generation_config.json", "merges.txt", "model.safetensors", "tokenizer.json"];
+    assert_eq!(names(&at("out/deep")), along);
+    for name in along {
+        assert!(made.out.contains(&format!("out/deep/{name}\n")), "{}", made.out);
+    }
+    assert_eq!(fs::read(at("out/deep/config.json")).unwrap(), b"config.json");
+    assert!(made.out.contains("not taken along: in/vocab.json: not a regular file"), "{}", made.out);
+    // From a file in the folder, over what is the same but for one file.
+    fs::write(at("out/deep/config.json"), "another").unwrap();
+    let made = convert(folder.path(), &["in/model.safetensors", "out/deep"]);
+    assert_eq!((made.code, made.err.as_str()), (0, ""));
+    assert_eq!(made.out.matches("another file of this name").count(), 1, "{}", made.out);
+    assert!(made.out.contains("out/deep/config.json: another file of this name was there and is replaced"));
+    assert_eq!(fs::read(at("out/deep/config.json")).unwrap(), b"config.json");
+    // In place, and as a file, there is nothing to take along.
+    assert_eq!(convert(&at("in"), &["model.safetensors", "."]).out.matches("json").count(), 0);
+    assert_eq!(convert(folder.path(), &["in", "alone.safetensors"]).code, 0);
+    assert!(!at("config.json").exists());
+}
+
+/// What cannot be in a config is found before anything is written.
+#[test]
+fn a_gguf_that_is_no_gpt2_leaves_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = fs::read(data("tiny-gpt2-gguf/tinyA-f32.gguf")).unwrap();
+    let key = b"gpt2.attention.head_count";
+    let at = bytes.windows(key.len()).position(|window| window == key).unwrap() + key.len() + 4;
+    bytes[at..at + 4].fill(0);
+    fs::write(folder.path().join("a.gguf"), bytes).unwrap();
+    let made = convert(folder.path(), &["a.gguf", "out/"]);
+    assert_eq!((made.code, made.out.as_str()), (1, ""));
+    assert!(made.err.contains("head_count is 0"), "{}", made.err);
+    assert!(!made.err.contains("\\n"), "{}", made.err);
+    assert_eq!(names(folder.path()), ["a.gguf"]);
+}
+
+/// A report that nobody gets does not undo what was done.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_report_that_cannot_be_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = data("tiny-gpt2-gguf/tinyA-f32.gguf");
+    for args in [&["convert", &source, "b.gguf"][..], &["quantize", &source, "b.gguf", "--type=q8_0"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = crate::tensorgate().current_dir(folder.path()).args(args).stdout(full).output().unwrap();
+        let made = Run::of(output);
+        assert_eq!(made.code, 2);
+        let said = "tensorgate: the files were written; only the report could not be printed: No space left";
+        assert!(made.err.starts_with(said), "{}", made.err);
+        assert!(Model::open(folder.path().join("b.gguf")).is_ok());
+    }
+}
+
 #[test]
 fn counts_of_what_is_lost() {
     let folder = tempfile::tempdir().unwrap();
@@ -256,7 +346,10 @@ fn ctrl_c_leaves_nothing() {
             assert!(started.elapsed() < Duration::from_secs(60));
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        // `timeout` and shells send it twice: to the process, and to its group.
+        for _ in 0..2 {
+            assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        }
         let status = child.wait().unwrap();
         let said = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
         assert_eq!((status.code(), said.as_str()), (Some(130), "tensorgate: interrupted; nothing was changed\n"));

@@ -292,18 +292,50 @@ mod linux {
     }
 
     #[test]
-    fn a_stream_that_never_comes_is_ended_by_the_second_signal() {
-        let mut child = tensorgate()
-            .args(["check", "--deep", "-"])
+    fn waiting_for_a_stream_ends_with_the_first_signal() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for (args, name, code) in [
+            (&["check", "--deep", "-"][..], "-INT", 130),
+            (&["check", "--deep", "pipe"], "-TERM", 143),
+            (&["hash", "pipe"], "-INT", 130),
+            (&["diff", "-", "pipe"], "-HUP", 129),
+            (&["convert", "pipe", "a.gguf"], "-INT", 130),
+            (&["quantize", "pipe", "a.gguf", "--type=q8_0"], "-TERM", 143),
+        ] {
+            let mut command = tensorgate();
+            let command = command.current_dir(folder.path()).args(args);
+            let mut child =
+                command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            listens(&child);
+            std::thread::sleep(Duration::from_millis(100));
+            assert_eq!(child.try_wait().unwrap(), None, "{args:?} waits for its input");
+            signal(&child, name);
+            let until = Instant::now() + Duration::from_secs(20);
+            while child.try_wait().unwrap().is_none() {
+                assert!(Instant::now() < until, "{args:?} does not end");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            assert_eq!(child.wait().unwrap().code(), Some(code), "{args:?}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    /// What was started with `nohup` outlives its terminal.
+    #[test]
+    fn a_hangup_that_is_ignored_stays_so() {
+        let mut child = Command::new("sh")
+            .args(["-c", "trap '' HUP; exec \"$0\" check --deep -", env!("CARGO_BIN_EXE_tensorgate")])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
         listens(&child);
-        signal(&child, "-INT");
-        std::thread::sleep(Duration::from_millis(100));
-        assert_eq!(child.try_wait().unwrap(), None, "it waits for its input");
+        signal(&child, "-HUP");
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(child.try_wait().unwrap(), None);
         signal(&child, "-INT");
         assert_eq!(child.wait().unwrap().code(), Some(130));
     }

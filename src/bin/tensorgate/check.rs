@@ -16,7 +16,7 @@ use deep::Deep;
 
 /// Judges every file and reports it as soon as it is judged.
 pub(crate) fn run(args: &Check) -> io::Result<Exit> {
-    let work = if args.deep { Some(Work::new(args.effort, args.quiet)?) } else { None };
+    let work = if args.deep { Some(Work::new(args.effort, args.quiet, &args.paths)?) } else { None };
     let mut judge = judge_with(args, work.as_ref());
     let found = walk::find(&args.paths);
     let mut summary = Summary { skipped: found.skipped, ..Summary::default() };

@@ -1,5 +1,6 @@
 //! `tensorgate convert`: a model in another way.
 
+mod beside;
 pub(crate) mod gpt2;
 pub(crate) mod report;
 
@@ -16,10 +17,11 @@ use tensorgate::quant::NonFinite;
 use crate::args::{Convert, Names};
 use crate::work::Work;
 use crate::{Exit, complain, complain_of, open, output, text};
+use beside::Beside;
 
 /// Converts, and says what changed.
 pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
-    let work = Work::new(args.effort, args.quiet)?;
+    let work = Work::new(args.effort, args.quiet, &[&args.from])?;
     let model = match open::model(&args.from, &args.reading) {
         Ok(model) => model,
         Err(exit) => return Ok(exit),
@@ -36,7 +38,15 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
     let companion = match companion(&args.from, &model, naming, format) {
         Ok(pairs) => pairs,
         Err(error) => {
-            complain(&format!("{}: {error}", text::path(&args.from)));
+            complain_of(&args.from, &error);
+            return Ok(Exit::Rejected);
+        }
+    };
+    let place = place(args, format);
+    let beside = match Beside::of(&model, place.folder(), naming == Naming::Gpt2, format) {
+        Ok(beside) => beside,
+        Err(error) => {
+            complain_of(&args.from, &error);
             return Ok(Exit::Rejected);
         }
     };
@@ -65,14 +75,11 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
         Err(error) => return Ok(refuse(&args.from, &error)),
     };
     bar.set_length(plan.byte_len());
-    let place = place(args, format);
+    let _tidy = work.tidy();
     let outcome = write(&plan, &place, &saver)?;
     bar.finish_and_clear();
     match (outcome, work.exit()) {
-        (Ok(report), _) => {
-            let beside = (naming == Naming::Gpt2 && format == Format::SafeTensors).then_some(&model);
-            finish(args, &plan, &report, beside.zip(place.folder()), companion.as_ref())
-        }
+        (Ok(report), _) => finish(args, &plan, &report, beside, companion.as_ref()),
         // A signal that came too late has changed nothing about the new files.
         (Err(_), Some(exit)) => {
             complain("interrupted; nothing was changed");
@@ -92,33 +99,32 @@ fn write(plan: &Plan<'_>, place: &Place<'_>, saver: &Saver<'_>) -> io::Result<Re
     Ok(outcome)
 }
 
-/// Writes what goes with a GPT-2 into its folder, and says what was done.
+/// Writes what goes with the tensors into their folder, and says what was done.
 fn finish(
     args: &Convert,
     plan: &Plan<'_>,
     report: &Report,
-    beside: Option<(&Model, &Path)>,
+    mut beside: Beside,
     companion: Option<&gpt2::Pairs>,
 ) -> io::Result<Exit> {
     let (mut files, mut dropped) = (report.files().to_vec(), report.dropped().to_vec());
     let mut exit = Exit::Accepted;
-    if let Some((model, folder)) = beside {
-        match gpt2::write_beside(model, folder) {
-            Ok(beside) => {
-                // The vocabulary's arrays are files now.
-                let kept = beside.iter().any(|path| path.ends_with("vocab.json"));
-                dropped.retain(|key| !kept || !gpt2::VOCABULARY.contains(&key.as_str()));
-                files.extend(beside);
-            }
-            Err(error) => {
-                complain(&format!("the tensors are there, but not what goes with them: {error}"));
-                exit = Exit::Trouble;
-            }
+    match beside.write() {
+        Ok(beside) => {
+            // The vocabulary's arrays are files now.
+            let kept = beside.iter().any(|path| path.ends_with("vocab.json"));
+            dropped.retain(|key| !kept || !gpt2::VOCABULARY.contains(&key.as_str()));
+            files.extend(beside);
+        }
+        Err(error) => {
+            complain(&format!("the tensors are there, but not what goes with them: {error}"));
+            exit = Exit::Trouble;
         }
     }
-    let notes = companion.map(|pairs| pairs.notes.clone()).unwrap_or_default();
-    report::print(&mut output::stdout(), args, &report::Done { plan, report, files, dropped, notes })?;
-    Ok(exit)
+    let mut notes = companion.map(|pairs| pairs.notes.clone()).unwrap_or_default();
+    notes.append(&mut beside.notes);
+    let done = report::Done { plan, report, files, dropped, notes };
+    output::told(report::print(&mut output::stdout(), args, &done)).map(|()| exit)
 }
 
 /// Folders that were made for the new model, and are removed where it does not come to be.

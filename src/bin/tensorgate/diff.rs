@@ -39,7 +39,7 @@ impl Found<'_> {
 
 /// Compares the models and tells what differs.
 pub(crate) fn run(args: &Diff) -> io::Result<Exit> {
-    let work = Work::new(args.effort, args.quiet)?;
+    let work = Work::new(args.effort, args.quiet, &[&args.a, &args.b])?;
     let options = args.reading.options();
     let mut out = output::stdout();
     let (a, b) = match (Side::open(&args.a, &options), Side::open(&args.b, &options)) {

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Hash) -> io::Result<Exit> {
             return Ok(Exit::Trouble);
         }
     };
-    let work = Work::new(args.effort, args.quiet)?;
+    let work = Work::new(args.effort, args.quiet, &[&args.path])?;
     let mut out = output::stdout();
     let side = match Side::open(&args.path, &args.reading.options()) {
         Ok(side) => side,

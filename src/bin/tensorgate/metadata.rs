@@ -13,7 +13,7 @@ use tensorgate::model::{Format, Model};
 
 use crate::args::{Effort, Kind, Metadata, Place, SetPairs};
 use crate::work::Work;
-use crate::{Exit, complain, complain_of, open, text};
+use crate::{Exit, complain, complain_of, open, output, text};
 use values::Parsed;
 
 /// Shows or changes metadata.
@@ -180,14 +180,15 @@ fn edit(
     quiet: bool,
     change: impl FnOnce(Saver<'_>, &Path) -> Result<bool, EditError>,
 ) -> io::Result<Exit> {
-    let work = Work::new(Effort::default(), quiet)?;
+    let work = Work::new(Effort::default(), quiet, &[&target.path])?;
     let stop = work.stop();
     let before = target.path.metadata()?.len();
     let outcome = change(target.saver.with_watch(&*stop), &target.path);
     match outcome {
         Ok(changed) => {
             if !quiet {
-                show::done(&text::path(&target.path), changed, (before, target.path.metadata()?.len()))?;
+                let lens = (before, target.path.metadata()?.len());
+                output::told(show::done(&text::path(&target.path), changed, lens))?;
             }
             Ok(Exit::Accepted)
         }

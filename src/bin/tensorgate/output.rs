@@ -15,6 +15,14 @@ pub(crate) fn stdout() -> Out {
     BufWriter::new(AutoStream::auto(io::stdout().lock()))
 }
 
+/// How the report of files that were written was printed. Where it could not be, the files are there all the same.
+pub(crate) fn told(printed: io::Result<()>) -> io::Result<()> {
+    printed.map_err(|error| {
+        let what = format!("the files were written; only the report could not be printed: {error}");
+        io::Error::new(error.kind(), what)
+    })
+}
+
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const ODD: Style = AnsiColor::Yellow.on_default();

@@ -18,14 +18,14 @@ use tensorgate::quant::NonFinite;
 use crate::args::{Names, Quantize};
 use crate::convert::{companion, gpt2, is_folder, naming, refuse};
 use crate::work::Work;
-use crate::{Exit, complain, open, output, text};
+use crate::{Exit, complain, complain_of, open, output, text};
 
 /// The version of ggml's block formats, `general.quantization_version`: that of its first K types, and of all since.
 const VERSION: u32 = 2;
 
 /// Quantises, and says what was lost.
 pub(crate) fn run(args: &Quantize) -> io::Result<Exit> {
-    let work = Work::new(args.effort, args.quiet)?;
+    let work = Work::new(args.effort, args.quiet, &[&args.from])?;
     if args.to.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("safetensors")) {
         complain("safetensors files have no blocks: quantize writes GGUF");
         return Ok(Exit::Trouble);
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Quantize) -> io::Result<Exit> {
     let companion = match companion(&args.from, &model, naming, Format::Gguf) {
         Ok(pairs) => pairs,
         Err(error) => {
-            complain(&format!("{}: {error}", text::path(&args.from)));
+            complain_of(&args.from, &error);
             return Ok(Exit::Rejected);
         }
     };
@@ -76,8 +76,7 @@ pub(crate) fn run(args: &Quantize) -> io::Result<Exit> {
     match saved? {
         Ok(saved) => {
             let done = report::Done { plan: &plan, report: &saved, choices: &choices, notes };
-            report::print(&mut output::stdout(), args, &done)?;
-            Ok(Exit::Accepted)
+            output::told(report::print(&mut output::stdout(), args, &done)).map(|()| Exit::Accepted)
         }
         Err(exit) => Ok(exit),
     }
@@ -95,6 +94,7 @@ fn notes(model: &Model, companion: Option<&gpt2::Pairs>) -> Vec<String> {
 
 /// Writes the file; where it cannot, says why, and how the program ends then.
 fn save(args: &Quantize, work: &Work, plan: &Plan<'_>) -> io::Result<Result<Report, Exit>> {
+    let _tidy = work.tidy();
     let path = target(&args.to)?;
     let stop = work.stop();
     let saved = plan.save(Target::File(&path), &Saver::new().with_watch(&*stop));

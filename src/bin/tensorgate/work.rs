@@ -2,8 +2,11 @@
 
 use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -15,27 +18,67 @@ use crate::{Exit, text};
 
 /// The means for long work.
 ///
-/// The first Ctrl-C, or SIGTERM, asks the work to end, so that it tidies up and the program exits with 128 and the
-/// signal's number (130, 143); the second ends the program at once.
+/// The first Ctrl-C, SIGTERM or SIGHUP asks the work to end, so that it tidies up and the program exits with 128 and the
+/// signal's number (130, 143, 129); the second ends the program at once. So does the first while the program waits for a
+/// stream, which may never come, and has nothing to tidy up.
 #[derive(Debug)]
 pub(crate) struct Work {
     jobs: NonZeroUsize,
     bars: bool,
     stop: Arc<AtomicBool>,
     signal: Arc<AtomicUsize>,
+    /// Whether a signal ends the program at once.
+    at_once: Arc<AtomicBool>,
+    /// Whether it does so until the work on files begins.
+    streams: bool,
 }
 
-impl Work {
-    /// Listens for signals from now on. Bars are only for terminals.
-    pub(crate) fn new(effort: Effort, quiet: bool) -> io::Result<Self> {
-        let (stop, signal) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        for number in [SIGINT, SIGTERM] {
-            // In this order: what was not set yet does not end the program.
-            flag::register_conditional_shutdown(number, number.saturating_add(128), Arc::clone(&stop))?;
-            flag::register(number, Arc::clone(&stop))?;
-            flag::register_usize(number, Arc::clone(&signal), usize::try_from(number).unwrap_or_default())?;
+/// While there is something to tidy up.
+#[must_use]
+pub(crate) struct Tidy<'w>(&'w Work);
+
+impl Drop for Tidy<'_> {
+    fn drop(&mut self) {
+        if self.0.streams {
+            self.0.at_once.store(true, Ordering::SeqCst);
         }
-        Ok(Self { jobs: effort.jobs(), bars: !quiet && io::stderr().is_terminal(), stop, signal })
+    }
+}
+
+/// How long after the first signal another one counts: some programs send two, one to the process and one to its group.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How often it is looked whether there was a first one.
+const LOOK: Duration = Duration::from_millis(50);
+
+impl Work {
+    /// Listens for signals from now on; the paths are what will be read. Bars are only for terminals.
+    pub(crate) fn new(effort: Effort, quiet: bool, from: &[impl AsRef<Path>]) -> io::Result<Self> {
+        let streams = from.iter().any(|path| is_stream(path.as_ref()));
+        let (stop, signal) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let at_once = Arc::new(AtomicBool::new(streams));
+        for number in [SIGTERM, SIGINT].into_iter().chain(hangup()) {
+            flag::register_conditional_shutdown(number, number.saturating_add(128), Arc::clone(&at_once))?;
+            flag::register_usize(number, Arc::clone(&signal), usize::try_from(number).unwrap_or_default())?;
+            flag::register(number, Arc::clone(&stop))?;
+        }
+        let (stopped, armed) = (Arc::clone(&stop), Arc::clone(&at_once));
+        thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            while !stopped.load(Ordering::SeqCst) {
+                thread::sleep(LOOK);
+            }
+            thread::sleep(AGAIN);
+            armed.store(true, Ordering::SeqCst);
+        })?;
+        let bars = !quiet && io::stderr().is_terminal();
+        Ok(Self { jobs: effort.jobs(), bars, stop, signal, at_once, streams })
+    }
+
+    /// From now on, and as long as the answer lives, the first signal asks the work to end.
+    pub(crate) fn tidy(&self) -> Tidy<'_> {
+        if self.streams && !self.is_stopped() {
+            self.at_once.store(false, Ordering::SeqCst);
+        }
+        Tidy(self)
     }
 
     /// How many threads there are.
@@ -84,6 +127,7 @@ impl Work {
         state: impl Fn() -> S + Sync,
         each: impl Fn(&mut S, I) -> Result<(), ReadError> + Sync,
     ) -> Result<(), ReadError> {
+        let _tidy = self.tidy();
         let items = Mutex::new(items.fuse());
         let fault = Mutex::new(None);
         let failed = AtomicBool::new(false);
@@ -98,7 +142,7 @@ impl Work {
                 }
             }
         };
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             for _ in 1..self.jobs.get() {
                 scope.spawn(run);
             }
@@ -108,13 +152,32 @@ impl Work {
     }
 }
 
+/// Whether a path is standard input, a pipe or a device.
+fn is_stream(path: &Path) -> bool {
+    path == Path::new("-") || path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// SIGHUP, where it would end the program: under `nohup` it is ignored, and stays so. Only Linux tells.
+fn hangup() -> Option<i32> {
+    #[cfg(target_os = "linux")]
+    {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+        let ignored = u64::from_str_radix(ignored.trim(), 16).ok()?;
+        (ignored & 1 == 0).then_some(signal_hook::consts::SIGHUP)
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn work(jobs: usize) -> Work {
         let (stop, signal) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        Work { jobs: NonZeroUsize::new(jobs).unwrap(), bars: false, stop, signal }
+        let at_once = Arc::new(AtomicBool::new(false));
+        Work { jobs: NonZeroUsize::new(jobs).unwrap(), bars: false, stop, signal, at_once, streams: false }
     }
 
     #[test]

@@ -1,19 +1,15 @@
 //! What goes with a GPT-2 besides its tensors: its dimensions and its vocabulary, in either format's spelling.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use tensorgate::file::{Atomic, AtomicError};
 use tensorgate::gguf::PairSpec;
 use tensorgate::gpt2::{Activation, Config, Gpt2, LoadOptions};
 use tensorgate::model::Model;
 use tensorgate::tokenizer::Tokenizer;
 
-/// Bytes of a vocabulary that are read at the most; GPT-2's has a megabyte.
-const MOST: u64 = 64 << 20;
+use super::beside::read;
 
 /// Types of tokens in GGUF: llama.cpp's `llama_token_type`.
 const NORMAL: i32 = 1;
@@ -66,6 +62,13 @@ impl Pairs {
         if config.activation() != Activation::GeluNew {
             self.notes.push(String::from(
                 "its activation is not gelu_new: GGUF has no key for that, and other programs will compute something else",
+            ));
+        }
+        // `f32` holds both to within 1e-7 of each other where they are the same.
+        let divisor = f64::from(short(config.head_dim())).sqrt();
+        if (f64::from(config.attention_scale(0)) * divisor - 1.0).abs() > 1e-6 {
+            self.notes.push(String::from(
+                "its attention is not divided by the root of a head's width: GGUF has no key for that, and other programs will compute something else",
             ));
         }
         let scale = |layer| config.attention_scale(layer).to_bits();
@@ -207,28 +210,10 @@ fn folder(path: &Path) -> PathBuf {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }
 
-/// A small file; `None` where it is not there.
-fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
-    let failed = |error: io::Error| format!("{}: {error}", path.display());
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-    };
-    if !file.metadata().map_err(failed)?.is_file() {
-        return Err(format!("{}: not a regular file", path.display()));
-    }
-    let mut bytes = Vec::new();
-    file.take(MOST.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
-    let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    if len > MOST { Err(format!("{}: longer than {MOST} bytes", path.display())) } else { Ok(Some(bytes)) }
-}
-
-/// Writes `config.json`, and `vocab.json` with `merges.txt` where the GGUF file has a vocabulary, beside the tensors of
-/// its conversion; says which files these are.
-pub(crate) fn write_beside(model: &Model, folder: &Path) -> Result<Vec<PathBuf>, String> {
+/// The names and texts of `config.json`, and of `vocab.json` with `merges.txt` where the GGUF file has a vocabulary.
+pub(super) fn texts(model: &Model) -> Result<Vec<(&'static str, Vec<u8>)>, String> {
     let gpt2 = Gpt2::new(model, None, &LoadOptions::default()).map_err(|error| error.to_string())?;
-    let mut files = vec![("config.json", pretty(&config(gpt2.config(), model)))];
+    let mut files = vec![("config.json", pretty(&config(gpt2.config(), model)).into_bytes())];
     let metadata = model.metadata();
     let texts = |key| -> Option<Vec<String>> {
         let array = metadata.get(key)?.gguf()?.array().ok()?;
@@ -237,19 +222,10 @@ pub(crate) fn write_beside(model: &Model, folder: &Path) -> Result<Vec<PathBuf>,
     if let (Some(tokens), Some(merges)) = (texts("tokenizer.ggml.tokens"), texts("tokenizer.ggml.merges")) {
         let vocab: Map<String, Value> =
             tokens.into_iter().zip(0_u64..).map(|(token, id)| (token, id.into())).collect();
-        files.push(("vocab.json", Value::Object(vocab).to_string()));
-        files.push(("merges.txt", format!("#version: 0.2\n{}\n", merges.join("\n"))));
+        files.push(("vocab.json", Value::Object(vocab).to_string().into_bytes()));
+        files.push(("merges.txt", format!("#version: 0.2\n{}\n", merges.join("\n")).into_bytes()));
     }
-    let failed = |error: AtomicError| error.to_string();
-    let mut written = Vec::new();
-    for (name, text) in files {
-        let path = folder.join(name);
-        let mut file = Atomic::create(&path).map_err(failed)?;
-        io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| error.to_string())?;
-        file.commit().map_err(failed)?;
-        written.push(path);
-    }
-    Ok(written)
+    Ok(files)
 }
 
 /// `config.json` as Hugging Face's transformers reads it.

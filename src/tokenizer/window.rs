@@ -156,7 +156,6 @@ fn contractions(text: &[u8; WINDOW], starts: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::tokenizer::split::piece_len;
-    use alloc::string::ToString;
     use proptest::prelude::*;
     use std::string::String;
     use std::vec::Vec;

@@ -114,7 +114,12 @@ fn a_scale_that_is_no_number() {
         let mut blocks = [1_u8; 3 * 34];
         blocks[34..36].copy_from_slice(&scale);
         let spec = tensorgate::gguf::TensorSpec::new("w", GgmlType::Q8_0, &[3, 32]).with_bytes(&blocks);
-        let file = tensorgate::gguf::serialize(tensorgate::gguf::NO_PAIRS, [spec], &Default::default()).unwrap();
+        let file = tensorgate::gguf::serialize(
+            tensorgate::gguf::NO_PAIRS,
+            [spec],
+            &tensorgate::gguf::WriteOptions::default(),
+        )
+        .unwrap();
         std::fs::write(place.at("a.gguf"), file).unwrap();
         let source = Model::open(place.at("a.gguf")).unwrap();
         for conversion in [to_gguf(), to_safetensors()] {

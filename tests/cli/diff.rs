@@ -323,6 +323,38 @@ fn projections_of_a_gpt2_are_transposed_between_formats() {
 }
 
 #[test]
+fn the_prefix_of_a_gpt2s_names_does_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, prefix: &str, last: f32| {
+        let name_of = |rest: &str| format!("{prefix}{rest}");
+        let (wte, attn) = (name_of("wte.weight"), name_of("h.0.attn.c_attn.weight"));
+        let (mask, other) = (name_of("h.0.attn.bias"), name_of("extra"));
+        let tensors = [
+            (wte.as_str(), "F32", "[2]", singles(&[1.0, 2.0])),
+            (&attn, "F32", "[1,2]", singles(&[3.0, last])),
+            (&mask, "U8", "[1]", vec![1]),
+            (&other, "U8", "[1]", vec![1]),
+            ("lm_head.weight", "F32", "[1]", singles(&[5.0])),
+        ];
+        fs::write(folder.path().join(name), model("", &tensors)).unwrap();
+    };
+    write("a.safetensors", "", 4.0);
+    write("b.safetensors", "transformer.", 4.5);
+    for (a, b) in [("a", "b"), ("b", "a")] {
+        let (a, b) = (format!("{a}.safetensors"), format!("{b}.safetensors"));
+        let found = document(folder.path(), &[&a, &b]);
+        let tensors = &found["tensors"];
+        // What is no tensor of a GPT-2 keeps its name.
+        let strangers = ["added", "removed"].map(|kind| tensors[kind].as_array().unwrap().len());
+        assert_eq!((strangers, &tensors["same"]), ([1, 1], &json!(3)), "{found}");
+        assert_eq!(tensors["changed"].as_array().unwrap().len(), 1);
+        assert_eq!(tensors["changed"][0]["max"], 0.5);
+        let kept = document(folder.path(), &[&a, &b, "--names=keep"]);
+        assert_eq!(kept["tensors"]["added"].as_array().unwrap().len(), 4);
+    }
+}
+
+#[test]
 fn a_gpt2_of_the_reference_converter_is_the_one_it_was_made_of() {
     let (Some(hf), Some(gguf)) = (shared("tiny-gpt2"), shared("tiny-gpt2-gguf")) else { return };
     let folder = tempfile::tempdir().unwrap();

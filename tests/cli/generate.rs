@@ -118,6 +118,63 @@ fn what_is_wrong_is_said() {
     assert!(run.code == 2 && run.err.contains("there is no vocabulary"), "{}", run.err);
 }
 
+/// A folder with a tiny model and its vocabulary.
+fn tiny() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for from in ["tinyA-plain/model.safetensors", "tinyA-plain/config.json", "vocab.json", "merges.txt"] {
+        let from = own(&format!("tests/data/tiny-gpt2/{from}"));
+        let name = std::path::Path::new(&from).file_name().unwrap();
+        std::fs::copy(&from, folder.path().join(name)).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn several_problems_are_several_lines() {
+    let folder = tiny();
+    let path = folder.path().to_str().unwrap();
+    std::fs::write(folder.path().join("config.json"), r#"{"n_layer":0,"n_head":"x"}"#).unwrap();
+    for command in ["generate", "bench"] {
+        let run = Run::of(tensorgate().args([command, path]).output().unwrap());
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{}", run.err);
+        assert!(
+            run.err.starts_with(&format!("tensorgate: {path}: ")) && run.err.lines().count() == 2,
+            "{}",
+            run.err
+        );
+        assert!(!run.err.contains("\\\\"), "{}", run.err);
+    }
+}
+
+#[test]
+fn what_goes_wrong_while_it_writes_is_said_on_a_line_of_its_own() {
+    let folder = tiny();
+    let (path, model) = (folder.path().to_str().unwrap(), folder.path().join("model.safetensors"));
+    let mut bytes = std::fs::read(&model).unwrap();
+    let data = 8 + usize::try_from(u64::from_le_bytes(bytes[..8].try_into().unwrap())).unwrap();
+    bytes[data..].fill(0xFF);
+    std::fs::write(&model, bytes).unwrap();
+    let run = generate(&[path, "Hello"]);
+    assert_eq!((run.code, run.out.as_str()), (2, "Hello\n"), "{}", run.err);
+    assert!(run.err.starts_with(&format!("tensorgate: {path}: ")), "{}", run.err);
+}
+
+/// The reference converter's file has all keys that there are.
+#[test]
+fn of_a_whole_gguf_file_there_is_nothing_to_note() {
+    let run = generate(&[&own("tests/data/tiny-gpt2-gguf/tinyA-f32.gguf"), "Hello", "--tokens", "2", "--json"]);
+    assert!(run.code == 0 && !run.err.contains("note:"), "{}", run.err);
+}
+
+#[test]
+fn bench_says_what_it_has_no_room_for() {
+    let folder = tiny();
+    let path = folder.path().to_str().unwrap();
+    let run = Run::of(tensorgate().args(["bench", "--rounds", "1", path]).output().unwrap());
+    let said = "a context of 64 tokens has no room for it: prefill 128, prefill 512, decode 64, decode 128\n";
+    assert!(run.code == 0 && run.err.ends_with(said), "{}", run.err);
+}
+
 #[test]
 fn bench_measures() {
     let run = Run::of(tensorgate().args(["bench", "--rounds", "1", "--json"]).output().unwrap());

@@ -35,16 +35,11 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
         return Ok(Exit::Trouble);
     }
     let naming = naming(args.names, &model, format);
-    let companion = match companion(&args.from, &model, naming, format) {
-        Ok(pairs) => pairs,
-        Err(error) => {
-            complain_of(&args.from, &error);
-            return Ok(Exit::Rejected);
-        }
-    };
     let place = place(args, format);
-    let beside = match Beside::of(&model, place.folder(), naming == Naming::Gpt2, format) {
-        Ok(beside) => beside,
+    let companion = companion(&args.from, &model, naming, format);
+    let beside = || Beside::of(&model, place.folder(), naming == Naming::Gpt2, format);
+    let (companion, beside) = match companion.and_then(|pairs| Ok((pairs, beside()?))) {
+        Ok(both) => both,
         Err(error) => {
             complain_of(&args.from, &error);
             return Ok(Exit::Rejected);

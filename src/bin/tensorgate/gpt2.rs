@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use clap::ValueEnum;
-use tensorgate::gpt2::{CacheType, Gpt2, LoadOptions, Quantize, RunOptions, Runner};
+use tensorgate::gpt2::{CacheType, Gpt2, LoadError, LoadOptions, Quantize, RunOptions, Runner};
 use tensorgate::model::{Format, Model, Options};
 use tensorgate::simd::Level;
 use tensorgate::tokenizer::Tokenizer;
@@ -114,11 +114,14 @@ pub(crate) struct Loaded {
 /// Loads the model at `path`, or the one that the program carries.
 pub(crate) fn load(path: Option<&Path>, running: &Running) -> io::Result<Loaded> {
     let Some(path) = path else { return own(running) };
-    let files = Model::open(path).map_err(io::Error::other)?;
+    let files = Model::open(path).map_err(|error| io::Error::other(text::ascii(&error.to_string())))?;
     // Both take a moment, and neither needs the other.
     let (model, tokenizer) = thread::scope(|scope| {
         let vocabulary = scope.spawn(|| vocabulary(path, &files));
-        let model = Gpt2::of_files(&files, &running.load_options()).map_err(|error| named(path, &error));
+        let model = Gpt2::of_files(&files, &running.load_options()).map_err(|error| match error {
+            LoadError::Config(config, error) => named(&config, &error),
+            error => named(path, &error),
+        });
         (model, vocabulary.join().unwrap_or(Ok(None)))
     });
     Ok(Loaded { model: model?, tokenizer: tokenizer?, name: text::path(path) })
@@ -174,6 +177,14 @@ pub(crate) fn tell_notes(model: &Gpt2) {
     for note in model.notes() {
         crate::complain(&format!("note: {note}"));
     }
+}
+
+/// An error while a model runs, with the name of the model; a reader of the pipe who has seen enough is none of its.
+fn of_model(name: &str, error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return error;
+    }
+    io::Error::other(format!("{name}: {error}"))
 }
 
 /// How many of something there are in a second.

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         // The reader of the pipe has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Trouble.into(),
         Err(error) => {
-            complain(&error.to_string());
+            say(&error.to_string());
             Exit::Trouble.into()
         }
     }
@@ -85,8 +85,12 @@ impl From<Exit> for ExitCode {
 
 /// Says what the library says of a file. Its texts are escaped already, and may have several lines.
 fn complain_of(path: &std::path::Path, error: &impl std::fmt::Display) {
+    say(&format!("{}: {error}", text::path(path)));
+}
+
+/// Says something that is escaped already, in one line or several.
+fn say(message: &str) {
     use io::Write;
-    let message = format!("{}: {error}", text::path(path));
     let lines: Vec<String> = message.lines().map(text::printable).collect();
     writeln!(io::stderr(), "tensorgate: {}", lines.join("\n")).unwrap_or_default();
 }

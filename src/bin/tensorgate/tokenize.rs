@@ -12,7 +12,7 @@ use tensorgate::gguf::Header;
 use tensorgate::tokenizer::{Encoder, Tokenizer};
 
 use crate::args::Tokenize;
-use crate::{Exit, complain, output, text};
+use crate::{Exit, complain, output, say, text};
 
 /// What ends the command: the vocabulary is bad, or something could not be read.
 enum Stop {
@@ -22,11 +22,11 @@ enum Stop {
 
 impl Stop {
     fn trouble(path: &Path, error: impl Display) -> Self {
-        Self::Trouble(format!("{}: {error}", path.display()))
+        Self::Trouble(format!("{}: {error}", text::path(path)))
     }
 
     fn rejected(path: &Path, error: impl Display) -> Self {
-        Self::Rejected(format!("{}: {error}", path.display()))
+        Self::Rejected(format!("{}: {error}", text::path(path)))
     }
 }
 
@@ -38,11 +38,11 @@ pub(crate) fn run(args: &Tokenize) -> io::Result<Exit> {
     let (tokenizer, input) = match outcome {
         Ok(both) => both,
         Err(Stop::Rejected(why)) => {
-            complain(&why);
+            say(&why);
             return Ok(Exit::Rejected);
         }
         Err(Stop::Trouble(why)) => {
-            complain(&why);
+            say(&why);
             return Ok(Exit::Trouble);
         }
     };

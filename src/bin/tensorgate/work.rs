@@ -167,7 +167,9 @@ fn hangup() -> Option<i32> {
         (ignored & 1 == 0).then_some(signal_hook::consts::SIGHUP)
     }
     #[cfg(not(target_os = "linux"))]
-    None
+    {
+        None
+    }
 }
 
 #[cfg(test)]

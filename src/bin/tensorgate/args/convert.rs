@@ -27,6 +27,8 @@ Examples:
 /// model is read from, or written to, a folder. Tensors of other models keep their names. Blocks of GGUF files become F32
 /// in safetensors unless --dtype says another type.
 ///
+/// From safetensors to a folder, config.json and the files of the vocabulary go along as they are.
+///
 /// A type's change counts the values that became infinite, subnormal or zero. Where a value was no number (NaN) or
 /// infinite before, nothing is written unless that is allowed.
 #[derive(Debug, clap::Args)]

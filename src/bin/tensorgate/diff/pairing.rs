@@ -60,13 +60,16 @@ type Named<'s> = (String, Place<'s>);
 
 impl<'s> Pairing<'s> {
     /// Pairs tensors by name, in the order of their names; with `gpt2`, those of a GPT-2 by the names that the other
-    /// format has for them.
+    /// format has for them, or with the prefix that the other file has or has not.
     pub(super) fn of(a: &'s Side, b: &'s Side, gpt2: bool) -> Self {
         let (mut a_named, mut b_named) = (sorted(a), sorted(b));
         let mut pairing = Self::default();
         if gpt2 && a.is_gguf != b.is_gguf {
             pairing.buffers =
                 if a.is_gguf { rename(&mut b_named, &a_named) } else { rename(&mut a_named, &b_named) };
+        }
+        if gpt2 && !a.is_gguf && !b.is_gguf {
+            reprefix(&mut b_named, &a_named);
         }
         let mut rest = b_named.into_iter().peekable();
         for (name, a) in a_named {
@@ -116,6 +119,24 @@ fn rename(own: &mut Vec<Named<'_>>, other: &[Named<'_>]) -> usize {
     }
     own.sort_by(|a, b| a.0.cmp(&b.0));
     before.saturating_sub(own.len())
+}
+
+/// Gives tensors of a GPT-2 in safetensors that have no like in the other file the names that these have there, with
+/// `transformer.` in front or without.
+fn reprefix(own: &mut [Named<'_>], other: &[Named<'_>]) {
+    const PREFIX: &str = "transformer.";
+    let there: BTreeSet<&str> = other.iter().map(|(name, _)| name.as_str()).collect();
+    let mut taken: BTreeSet<String> = own.iter().map(|(name, _)| name.clone()).collect();
+    for (name, _) in own.iter_mut() {
+        if there.contains(name.as_str()) || (gpt2_to_gguf(name).is_none() && !gpt2_buffer(name)) {
+            continue;
+        }
+        let renamed = name.strip_prefix(PREFIX).map_or_else(|| format!("{PREFIX}{name}"), str::to_owned);
+        if there.contains(renamed.as_str()) && taken.insert(renamed.clone()) {
+            *name = renamed;
+        }
+    }
+    own.sort_by(|a, b| a.0.cmp(&b.0));
 }
 
 /// Whether a tensor is a table of elements of whole bytes.

@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tensorgate::gpt2::{GenerateOptions, Gpt2, Runner};
 
-use super::{Running, load, rate, tell_notes};
+use super::{Loaded, Running, load, of_model, rate, tell_notes};
 use crate::{Exit, output, text};
 
 /// Measure how fast a GPT-2 runs on this machine.
@@ -53,6 +53,13 @@ impl Measured {
 pub(crate) fn run(args: &Bench) -> io::Result<Exit> {
     let started = Instant::now();
     let loaded = load(args.model.as_deref(), &args.running)?;
+    measure(args, started, &loaded).map_err(|error| of_model(&loaded.name, error))
+}
+
+/// What is measured: prompts, and tokens one by one.
+const WHAT: [(&str, usize); 4] = [("prefill", 128), ("prefill", 512), ("decode", 64), ("decode", 128)];
+
+fn measure(args: &Bench, started: Instant, loaded: &Loaded) -> io::Result<Exit> {
     let mut runner = args.running.runner(&loaded.model)?;
     let loading = started.elapsed().as_secs_f64();
     tell_notes(&loaded.model);
@@ -60,10 +67,14 @@ pub(crate) fn run(args: &Bench) -> io::Result<Exit> {
     let mut all: Vec<Measured> = Vec::new();
     let mut bandwidths = Vec::new();
     let room = runner.session().map_err(io::Error::other)?.capacity();
-    for (what, tokens) in [("prefill", 128), ("prefill", 512), ("decode", 64), ("decode", 128)] {
-        if tokens < room {
-            all.push(Measured { what, tokens, rates: Vec::new() });
-        }
+    let (fit, long): (Vec<_>, Vec<_>) = WHAT.into_iter().partition(|(_, tokens)| *tokens < room);
+    all.extend(fit.into_iter().map(|(what, tokens)| Measured { what, tokens, rates: Vec::new() }));
+    if !long.is_empty() {
+        let long: Vec<String> = long.iter().map(|(what, tokens)| format!("{what} {tokens}")).collect();
+        let long = long.join(", ");
+        crate::complain(&format!(
+            "note: not measured, since a context of {room} tokens has no room for it: {long}"
+        ));
     }
     for _ in 0..args.rounds {
         for one in &mut all {
@@ -82,7 +93,7 @@ pub(crate) fn run(args: &Bench) -> io::Result<Exit> {
     bandwidths.sort_by(f64::total_cmp);
     let bandwidth = bandwidths.get(bandwidths.len() / 2).copied().unwrap_or(0.0);
     let outcome =
-        Outcome { name: loaded.name, model: &loaded.model, runner: &runner, loading, first, all, bandwidth };
+        Outcome { name: &loaded.name, model: &loaded.model, runner: &runner, loading, first, all, bandwidth };
     let mut out = output::stdout();
     if args.json {
         output::json(&mut out, &outcome.json())?;
@@ -167,7 +178,7 @@ fn resident() -> Option<(u64, u64)> {
 }
 
 struct Outcome<'a> {
-    name: String,
+    name: &'a str,
     model: &'a Gpt2,
     runner: &'a Runner,
     loading: f64,

@@ -8,7 +8,7 @@ use serde_json::json;
 use tensorgate::gpt2::{Finish, GenerateOptions, Overflow, Runner, SampleOptions, Sampler, Session, StopStrings};
 use tensorgate::tokenizer::{StreamDecoder, Tokenizer};
 
-use super::{Loaded, Running, load, rate, tell_notes};
+use super::{Loaded, Running, load, of_model, rate, tell_notes};
 use crate::{Exit, output};
 
 const EXAMPLES: &str = "\
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &Generate) -> io::Result<Exit> {
     let loading = started.elapsed();
     let mut writer = Writer { runner: &mut runner, session, tokenizer, options, stops: &args.stop, loading };
     if args.interactive {
-        return writer.interactive(asked.prompt);
+        return writer.interactive(asked.prompt, name);
     }
     let prompt = match asked.prompt {
         Some("-") => standard_input()?,
@@ -158,12 +158,11 @@ pub(crate) fn run(args: &Generate) -> io::Result<Exit> {
         }
     };
     if args.json {
-        return writer.document(&prompt, &ids, name);
+        return writer.document(&prompt, &ids, name).map_err(|error| of_model(name, error));
     }
     let mut out = Terminal::new();
     out.write(&prompt)?;
-    let report = writer.write(&ids, &mut out)?;
-    out.write("\n")?;
+    let report = writer.line(&ids, &mut out, name)?;
     report.tell();
     Ok(Exit::Accepted)
 }
@@ -252,6 +251,13 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// Goes on from the tokens, writes the text as it comes, and ends the line, whatever became of the text.
+    fn line(&mut self, ids: &[u32], out: &mut Terminal, name: &str) -> io::Result<Report> {
+        let outcome = self.write(ids, out).map_err(|error| of_model(name, error));
+        out.write("\n")?;
+        outcome
+    }
+
     /// Goes on from the tokens, and writes the text as it comes.
     fn write(&mut self, ids: &[u32], out: &mut Terminal) -> io::Result<Report> {
         let mut text = StreamDecoder::new();
@@ -298,7 +304,7 @@ impl Writer<'_> {
     }
 
     /// Asks for texts until there are none.
-    fn interactive(&mut self, prompt: Option<&str>) -> io::Result<Exit> {
+    fn interactive(&mut self, prompt: Option<&str>, name: &str) -> io::Result<Exit> {
         let mut out = Terminal::new();
         let asks = io::stdin().is_terminal();
         let mut next = prompt.filter(|text| *text != "-").map(str::to_owned);
@@ -318,8 +324,7 @@ impl Writer<'_> {
             if ids.is_empty() && self.session.tokens().is_empty() {
                 continue;
             }
-            let report = self.write(&ids, &mut out)?;
-            out.write("\n")?;
+            let report = self.line(&ids, &mut out, name)?;
             if asks {
                 report.tell();
             }

@@ -187,3 +187,12 @@ fn bench_measures() {
     }
     assert!(document["read_bytes_per_second"].as_f64().unwrap() > 1e6);
 }
+
+#[test]
+fn nothing_at_once_and_no_context_are_no_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    for option in ["--context", "--batch"] {
+        let refused = crate::run(folder.path(), &["generate", "--tokens", "1", option, "0"]);
+        assert!(refused.code == 2 && refused.err.contains(option), "{}", refused.err);
+    }
+}

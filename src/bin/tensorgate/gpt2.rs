@@ -5,6 +5,7 @@ pub(crate) mod generate;
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -24,6 +25,9 @@ const OWN: [&[u8]; 4] = [
     include_bytes!("../../../models/austen/merges.txt"),
 ];
 
+/// Tokens of a prompt that are run at once unless asked otherwise.
+const BATCH: NonZeroUsize = NonZeroUsize::new(512).unwrap();
+
 /// How a model is loaded and run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Running {
@@ -41,11 +45,11 @@ pub(crate) struct Running {
 
     /// The longest text in tokens; as many as the model knows when not given.
     #[arg(long, value_name = "TOKENS")]
-    context: Option<usize>,
+    context: Option<NonZeroUsize>,
 
     /// The most tokens of a prompt that are run at once.
-    #[arg(long, value_name = "TOKENS", default_value_t = 512)]
-    batch: usize,
+    #[arg(long, value_name = "TOKENS", default_value_t = BATCH)]
+    batch: NonZeroUsize,
 
     /// Multiply quantised weights with exact activations: slow.
     #[arg(long)]
@@ -89,8 +93,8 @@ impl Running {
     fn runner(&self, model: &Gpt2) -> io::Result<Runner> {
         let options = RunOptions {
             threads: self.threads.map_or(0, usize::from),
-            batch: self.batch,
-            context: self.context.unwrap_or(0),
+            batch: self.batch.get(),
+            context: self.context.map_or(0, usize::from),
             cache: match self.cache {
                 Numbers::F32 => CacheType::F32,
                 Numbers::F16 => CacheType::F16,

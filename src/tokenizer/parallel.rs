@@ -124,7 +124,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
         fn every_cut_is_the_start_of_a_piece(text in text(), size in 1..9_usize) {
             let mut starts = std::vec![0];

@@ -186,7 +186,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(4000))]
         #[test]
         fn windows_agree_with_the_careful_reading(parts in proptest::collection::vec(piece(), 64..200)) {
             check(&parts.concat());

@@ -186,6 +186,8 @@ mod tests {
     }
 
     proptest! {
+        // 16 times as often as other properties, wherever that is little or much.
+        #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.saturating_mul(16)))]
         #[test]
         fn windows_agree_with_the_careful_reading(parts in proptest::collection::vec(piece(), 64..200)) {
             check(&parts.concat());

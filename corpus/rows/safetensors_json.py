@@ -174,6 +174,10 @@ for name, number in {
     reject("JS-INTEGER", f"dim-{name}", with_shape(f"[¦{number}]"), b"\1\2")
 reject("JS-INTEGER", "second-dim", with_shape("[2,¦1.0]"), b"\1\2")
 reject("JS-INTEGER", "begin-minus-one", with_shape("[2]", "[¦-1,1]"), b"\1\2")
+# The member before is read letter by letter for its escape, this one in one step: nothing may be carried over between.
+for name, begin in {"minus": "-", "plus": "+", "dot": ".", "minus-zero": "-0", "leading-zero": "00"}.items():
+    lying = '"A":' + entry("U8", "[0]", "¦" + begin, 0) + ',"b":' + EMPTY
+    reject("JS-INTEGER", f"begin-{name}-behind-an-escape", '{"\\n":' + EMPTY + "," + lying + "}")
 reject("JS-INTEGER", "end-fraction", with_shape("[2]", "[0,¦2.0]"), b"\1\2")
 reject("JS-INTEGER", "end-leading-zero", with_shape("[2]", "[0,¦02]"), b"\1\2")
 for name, number in {"2-to-the-64": str(1 << 64), "hundred-digits": "9" * 100, "21-digits": "100000000000000000000"}.items():

@@ -122,11 +122,35 @@ pub(super) struct Canonical<'a> {
     pub(super) rest: &'a [u8],
 }
 
-/// An integer and its text. Where one tensor's data ends, the next one's begins: the text is compared, not read again.
+/// An integer and how it was spelt. Where one tensor's data ends, the next one's begins: the text is compared, not read
+/// again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Digits<'a> {
-    pub(super) value: u64,
-    pub(super) text: &'a [u8],
+    value: u64,
+    /// Digits of a plain integer, its comma behind them not included; `None` where nobody kept them. There is no text
+    /// that could stand for that: whatever it were, a file could hold it.
+    text: Option<&'a [u8]>,
+}
+
+impl<'a> Digits<'a> {
+    /// Where a file's first tensor begins.
+    pub(super) const ZERO: Self = Self { value: 0, text: Some(b"0") };
+
+    /// An integer whose spelling was not kept.
+    pub(super) const fn unspelt(value: u64) -> Self {
+        Self { value, text: None }
+    }
+
+    /// What the digits say.
+    pub(super) const fn value(self) -> u64 {
+        self.value
+    }
+
+    /// What follows these digits and a comma at the start of `text`.
+    #[inline]
+    fn strip(self, text: &'a [u8]) -> Option<&'a [u8]> {
+        text.strip_prefix(self.text?)?.strip_prefix(b",")
+    }
 }
 
 /// Reads `name":{"dtype":"…","shape":[…],"data_offsets":[…,…]}` in one step, from the byte behind the name's quote.
@@ -141,8 +165,7 @@ pub(super) fn canonical<'a>(text: &'a [u8], covered: Digits<'a>, limits: &Limits
     let shape = rest.strip_prefix(b"\",\"shape\":[")?;
     let (elements, rest) = canonical_shape(shape, limits)?;
     let rest = rest.strip_prefix(b",\"data_offsets\":[")?;
-    let same = rest.strip_prefix(covered.text).and_then(|rest| rest.strip_prefix(b","));
-    let (begin, rest) = if let Some(after) = same {
+    let (begin, rest) = if let Some(after) = covered.strip(rest) {
         (covered.value, after)
     } else {
         let (begin, rest) = short_integer(rest)?;
@@ -152,7 +175,7 @@ pub(super) fn canonical<'a>(text: &'a [u8], covered: Digits<'a>, limits: &Limits
     let digits = rest.get(..rest.len().saturating_sub(after.len()))?;
     let rest = after.strip_prefix(b"]}")?;
     let bytes = dtype.bytes_for(elements)?;
-    let end = Digits { value: end, text: digits };
+    let end = Digits { value: end, text: Some(digits) };
     (num::sub(end.value, begin)? == bytes).then_some(Canonical { name, dtype, shape, begin, end, rest })
 }
 
@@ -217,9 +240,14 @@ mod tests {
     fn both(member: &str, covered: u64) {
         let digits = format!("{covered}");
         let text = format!("{member}               ");
-        let covered = Digits { value: covered, text: digits.as_bytes() };
+        for covered in [Digits { value: covered, text: Some(digits.as_bytes()) }, Digits::unspelt(covered)] {
+            alike(&text, covered);
+        }
+    }
+
+    fn alike(text: &str, covered: Digits<'_>) {
         let Some(fast) = canonical(&text.as_bytes()[1..], covered, &Limits::DEFAULT) else { return };
-        let mut lexer = Lexer::new(&text, 0);
+        let mut lexer = Lexer::new(text, 0);
         let name = lexer.string(ErrorKind::JsonKey).unwrap();
         lexer.expect(b':', ErrorKind::JsonColon).unwrap();
         let slow = careful(&mut lexer, &Limits::DEFAULT).unwrap();
@@ -237,12 +265,20 @@ mod tests {
                 "{}\":{{\"dtype\":\"{dtype}\",\"shape\":[2,4],\"data_offsets\":[0,{end}]}}         ",
                 "model.layers.0"
             );
-            assert!(
-                canonical(member.as_bytes(), Digits { value: 0, text: b"0" }, &Limits::DEFAULT).is_some(),
-                "{member}"
-            );
+            assert!(canonical(member.as_bytes(), Digits::ZERO, &Limits::DEFAULT).is_some(), "{member}");
+            assert!(canonical(member.as_bytes(), Digits::unspelt(7), &Limits::DEFAULT).is_some(), "{member}");
             both(&format!("\"{member}"), 0);
             both(&format!("\"{member}"), 1);
+        }
+    }
+
+    #[test]
+    fn only_digits_stand_for_an_unspelt_offset() {
+        for byte in 0..=0x7F_u8 {
+            let sign = char::from(byte);
+            let member = format!("w\":{{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[{sign},0]}}        ");
+            let read = canonical(member.as_bytes(), Digits::unspelt(0), &Limits::DEFAULT);
+            assert_eq!(read.is_some(), byte == b'0', "{sign:?}");
         }
     }
 

@@ -292,7 +292,7 @@ fn entries<S: Store<Slot>>(text: Text<'_>, store: &mut S, limits: &Limits) -> Re
     let mut pass = Pass { count: 0, stored: true, metadata: None, ascending: true, tiled: true, relaxed: None };
     pass.relaxed = leading_space(&mut lexer, limits)?;
     let mut members = Members::open(&mut lexer, ErrorKind::JsonNotObject)?;
-    let mut trail = Trail { covered: Digits { value: 0, text: b"0" }, before: None };
+    let mut trail = Trail { covered: Digits::ZERO, before: None };
     while members.step(&mut lexer)? {
         canonical_run(&mut lexer, text, store, &mut pass, &mut trail, limits);
         let Some((name, slot)) = member(&mut lexer, text, &mut pass, limits)? else { continue };
@@ -303,8 +303,7 @@ fn entries<S: Store<Slot>>(text: Text<'_>, store: &mut S, limits: &Limits) -> Re
         // An escaped name is not compared here; the table will tell it apart.
         pass.ascending &= !slot.escaped;
         pass.keep(name.raw().as_bytes(), slot, store, &mut trail);
-        // Without its text, which no entry's offset begins with.
-        trail.covered = Digits { value: slot.end, text: b"-" };
+        trail.covered = Digits::unspelt(slot.end);
     }
     lexer.finish()?;
     Ok(pass)
@@ -320,7 +319,7 @@ impl Pass {
     /// Keeps a tensor's slot and what it says of the order of names and data.
     #[inline]
     fn keep<'a, S: Store<Slot>>(&mut self, name: &'a [u8], slot: Slot, store: &mut S, trail: &mut Trail<'a>) {
-        self.tiled &= slot.begin == trail.covered.value;
+        self.tiled &= slot.begin == trail.covered.value();
         self.ascending &= trail.before.is_none_or(|before| before < name);
         trail.before = Some(name);
         self.count = self.count.saturating_add(1);
@@ -352,7 +351,7 @@ fn canonical_run<'a, S: Store<Slot>>(
             shape_at: position(text, found.shape),
             dtype: found.dtype,
             begin: found.begin,
-            end: found.end.value,
+            end: found.end.value(),
             ..Slot::named(position(text, name_on), num::narrow32(found.name.len()).unwrap_or(u32::MAX), false)
         };
         pass.keep(found.name, slot, store, trail);

@@ -103,6 +103,15 @@ pub mod simd;
 mod sink;
 pub mod slice;
 mod span;
+#[cfg(test)]
+mod sparse {
+    //! Tests that look at all of something look at a part of it where the processor is an emulated one.
+
+    /// How far a loop over all of something goes at once: `step` where `TENSORGATE_SPARSE` is set, else 1.
+    pub(crate) fn step(step: usize) -> usize {
+        if std::env::var_os("TENSORGATE_SPARSE").is_some() { step } else { 1 }
+    }
+}
 mod store;
 #[cfg(feature = "alloc")]
 pub mod stream;

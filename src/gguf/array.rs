@@ -477,7 +477,7 @@ mod tests {
             })
             .collect();
         for first in &pieces {
-            for second in &pieces {
+            for second in pieces.iter().step_by(crate::sparse::step(5)) {
                 let texts = [&first[..], b"k", &second[..]];
                 for endian in [Endian::Little, Endian::Big] {
                     let bytes = strings(&texts, endian);

@@ -174,7 +174,7 @@ mod tests {
         // The first and last byte of every class, in all combinations.
         let edges =
             [0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC1, 0xC2, 0xE0, 0xED, 0xEF, 0xF0, 0xF4, 0xF5];
-        for code in 0..1_usize << 16 {
+        for code in (0..1_usize << 16).step_by(crate::sparse::step(13)) {
             let [a, b, c, d] = [0, 4, 8, 12].map(|shift| edges[(code >> shift) & 15]);
             both_agree(5, 0, [a, b, c, d]);
             // All pairs of bytes, across the edge of a block.

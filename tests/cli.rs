@@ -18,6 +18,8 @@ mod generate;
 mod gguf;
 #[path = "cli/hash.rs"]
 mod hash;
+#[path = "cli/html.rs"]
+mod html;
 #[path = "cli/index.rs"]
 mod index;
 #[path = "cli/inspect.rs"]

@@ -137,8 +137,30 @@ pub(crate) struct Inspect {
     #[arg(long, conflicts_with = "all")]
     pub(crate) json: bool,
 
+    /// Write one page for a browser to FILE (*.html), which needs no network and runs nothing of the file: a table of the
+    /// tensors to search, their sizes as areas, the file from its first byte to its last, metadata and findings.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["all", "json"], value_parser = page)]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Read the tensors too: least, greatest and mean values and a histogram of each, in the page or the JSON document.
+    #[arg(long)]
+    pub(crate) deep: bool,
+
+    #[command(flatten)]
+    pub(crate) effort: Effort,
+
     #[command(flatten)]
     pub(crate) reading: Reading,
+}
+
+/// The path of a page, which no model's path can be.
+fn page(path: &str) -> Result<PathBuf, String> {
+    let ends = |ending: &str| path.to_ascii_lowercase().ends_with(ending);
+    if ends(".html") || ends(".htm") {
+        Ok(PathBuf::from(path))
+    } else {
+        Err("a page's name ends in .html".to_owned())
+    }
 }
 
 /// Turn text into tokens of a byte-level BPE vocabulary as GPT-2's, or tokens into text.

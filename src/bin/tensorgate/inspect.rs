@@ -5,8 +5,11 @@ mod group;
 pub(crate) mod human;
 mod index;
 mod json;
+mod layout;
+mod memory;
 mod tensor;
 mod totals;
+mod tree;
 
 use std::io::{self, Write};
 
@@ -24,9 +27,9 @@ pub(crate) fn run(args: &Inspect) -> io::Result<Exit> {
     let verdict = judge(&source, &args.reading.options(), None, &mut |report, model, _| {
         shown = match model {
             Model::SafeTensors(header) if args.json => json::safetensors(&mut out, report, header),
-            Model::SafeTensors(header) => human::safetensors(&mut out, report, header, args.all),
+            Model::SafeTensors(header) => human::safetensors(&mut out, report, header, args),
             Model::Gguf(header) if args.json => gguf::json::document(&mut out, report, header),
-            Model::Gguf(header) => gguf::human(&mut out, report, header, args.all),
+            Model::Gguf(header) => gguf::human(&mut out, report, header, args),
             Model::Index(index, shards) if args.json => index::json(&mut out, report, index, shards),
             Model::Index(index, shards) => index::human(&mut out, report, index, shards, args.all),
         };
@@ -42,6 +45,6 @@ pub(crate) fn run(args: &Inspect) -> io::Result<Exit> {
     }
     out.flush()?;
     let mut summary = Summary::default();
-    summary.add(verdict.verdict);
+    summary.add(&verdict);
     Ok(summary.exit())
 }

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use tensorgate::audit::Severity;
 use tensorgate::file::Atomic;
 
+use super::policy::absolute;
 use crate::report::{Report, Verdict};
 
 /// The version of the form of a baseline.
@@ -63,8 +64,7 @@ impl Baseline {
     /// What is wrong with it.
     pub(crate) fn open(path: &Path, write: bool) -> Result<Self, String> {
         let shown = crate::text::path(path);
-        let absolute = std::path::absolute(path).map_err(|error| format!("the baseline {shown}: {error}"))?;
-        let folder = absolute.parent().unwrap_or(Path::new("/")).to_owned();
+        let folder = absolute(path).parent().unwrap_or(Path::new("/")).to_owned();
         let found = write.then(BTreeSet::new);
         let mut baseline = Self { path: path.to_owned(), folder, known: BTreeMap::new(), found, seen: 0, used: 0 };
         // What is written now does not depend on what was there.
@@ -141,7 +141,7 @@ impl Baseline {
 
     /// How a file is called in the baseline.
     fn name(&self, path: &Path) -> String {
-        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let absolute = absolute(path);
         let inside = absolute.strip_prefix(&self.folder).unwrap_or(&absolute);
         let parts: Vec<String> =
             inside.components().map(|part| plain(part.as_os_str().as_encoded_bytes())).collect();

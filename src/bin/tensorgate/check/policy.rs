@@ -126,15 +126,16 @@ impl Policy {
 
     /// The path as patterns see it: from the policy's folder on, or whole where it lies elsewhere.
     fn inside(&self, path: &Path) -> PathBuf {
-        let absolute = plain(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+        let absolute = absolute(path);
         absolute.strip_prefix(&self.folder).map_or_else(|_| absolute.clone(), Path::to_owned)
     }
 }
 
-/// The path without its `..`, as far as names say: links are not looked at.
-fn plain(path: &Path) -> PathBuf {
+/// The absolute path without `..`, as far as names say: links are not looked at.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
     use std::path::Component;
     let mut out = PathBuf::new();
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for part in path.components() {
         match part {
             Component::ParentDir => {

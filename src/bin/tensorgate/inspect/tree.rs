@@ -46,15 +46,17 @@ impl Node {
             root.totals.add(&tensor);
             let mut node = &mut root;
             for part in parts(&name).take(depth) {
-                node = node.child(part);
-                node.totals.add(&tensor);
+                // It was found, or added.
+                let Some(child) = node.child(part) else { break };
+                child.totals.add(&tensor);
+                node = child;
             }
         }
         root.sort(depth);
         root
     }
 
-    fn child(&mut self, part: &str) -> &mut Self {
+    fn child(&mut self, part: &str) -> Option<&mut Self> {
         let name = group(part);
         let name = if self.places.contains_key(name) || self.places.len() < KEPT { name } else { "..." };
         let end = self.children.len();
@@ -62,13 +64,12 @@ impl Node {
         if place == end {
             self.children.push((name.to_owned(), Self::default()));
         }
-        // It was found, or added; the node itself never takes its place.
-        let Some((_, child)) = self.children.get_mut(place) else { return self };
+        let (_, child) = self.children.get_mut(place)?;
         if name == "*" && child.last != part {
             child.count = child.count.saturating_add(1);
             part.clone_into(&mut child.last);
         }
-        child
+        Some(child)
     }
 
     /// The largest first.

@@ -114,6 +114,16 @@ fn the_eye_sees_shares_memory_and_where_things_lie() {
 }
 
 #[test]
+fn tensors_are_shown_by_name_or_pattern() {
+    let one = pipe(&sound(), &["inspect", "-", "--tensor=h.10.w"]);
+    let want = "h.10.w\n  type    F32\n  shape   [2, 3], 6 elements\n  bytes   128 to 152, 24 bytes\n";
+    assert_eq!((one.code, one.out.as_str()), (0, want));
+    let all = pipe(&sound(), &["inspect", "-", "--tensor=h.*.w"]);
+    assert_eq!(all.out.matches("  type    ").count(), 2, "{}", all.out);
+    assert_eq!(pipe(&sound(), &["inspect", "-", "--tensor=x"]).code, 2);
+}
+
+#[test]
 fn memory_of_a_known_model_counts_its_cache() {
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/austen");
     let folder = tempfile::tempdir().unwrap();

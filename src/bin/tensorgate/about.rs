@@ -20,7 +20,30 @@ pub(crate) fn command() -> Command {
     writeln!(long, "\nfeatures  {}", features().join(", ")).unwrap_or_default();
     writeln!(long, "SIMD      {chosen} (this machine has {})", levels.join(", ")).unwrap_or_default();
     write!(long, "built for {system}").unwrap_or_default();
-    Args::command().long_version(long)
+    let command = Args::command().long_version(long);
+    let names: Vec<String> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_exits))
+}
+
+const EXITS: &str = "\
+Exit codes:
+  0  it was done; with diff and hash --verify: nothing differs
+  1  a file was rejected, lacks what was asked for, or has what is not allowed;
+     with diff and hash --verify: something differs
+  2  a file could not be read or written, or the command line is wrong
+  130, 143
+     Ctrl-C or SIGTERM ended the work; nothing is left behind";
+
+/// The command with its exit codes in its help, and so those below it.
+fn with_exits(command: Command) -> Command {
+    let names: Vec<String> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let command = names.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_exits));
+    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    if help.contains("Exit codes:") {
+        return command;
+    }
+    let between = if help.is_empty() { "" } else { "\n\n" };
+    command.after_help(format!("{help}{between}{EXITS}"))
 }
 
 /// The features that this program was built with.

@@ -50,13 +50,14 @@ const INSPECT: &str = "\
 Examples:
   tensorgate inspect model.safetensors
   tensorgate inspect model.gguf --summary --depth 2
+  tensorgate inspect model.safetensors --tensor 'h.*.w'
   tensorgate inspect model.safetensors.index.json
   tensorgate inspect model.safetensors --json
 
 Exit codes:
   0  the file was accepted
   1  it was rejected
-  2  it could not be read, or the command line is wrong";
+  2  it could not be read, has no such tensor, or the command line is wrong";
 
 /// Says whether model files can be trusted, and what is in them.
 ///
@@ -104,6 +105,10 @@ pub(crate) struct Inspect {
     /// Show long names, shapes, arrays and metadata values whole.
     #[arg(long)]
     pub(crate) all: bool,
+
+    /// Show only the tensors of this name, or those that match it as a pattern with *, ? and [...].
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["json", "summary", "all"])]
+    pub(crate) tensor: Option<String>,
 
     /// Do not list the tensors one by one.
     #[arg(long, conflicts_with = "json")]

@@ -89,7 +89,7 @@ impl Prepared {
         if sources.is_empty() {
             complain("no model files were found (*.safetensors, *.gguf, *.index.json)");
         }
-        let saved = self.save(kept, summary.unchecked > 0, args);
+        let saved = self.save(kept, args);
         Ok(saved
             .unwrap_or_else(|error| {
                 say(&error);
@@ -99,13 +99,13 @@ impl Prepared {
     }
 
     /// Writes the cache and the baseline.
-    fn save(self, kept: Vec<cache::Entry>, partly: bool, args: &Check) -> Result<Exit, String> {
+    fn save(self, kept: Vec<cache::Entry>, args: &Check) -> Result<Exit, String> {
         if let Some(mut cache) = self.cache {
             kept.into_iter().for_each(|entry| cache.put(entry));
             cache.save()?;
         }
         let Some(baseline) = self.baseline else { return Ok(Exit::Accepted) };
-        let unused = baseline.unused();
+        let lost = baseline.lost();
         match baseline.finish()? {
             Some(count) if !args.quiet => {
                 complain(&format!(
@@ -113,10 +113,10 @@ impl Prepared {
                     text::count(u64::try_from(count).unwrap_or(u64::MAX), "finding")
                 ));
             }
-            None if unused > 0 && !partly && !args.quiet => complain(&format!(
-                "{} of the baseline not found again (the file changed, or is mended, or was not checked); \
+            None if lost > 0 && !args.quiet => complain(&format!(
+                "{} of the baseline not found again (the file changed, or is mended); \
                  --write-baseline drops them",
-                text::count(unused, "finding")
+                text::count(lost, "finding")
             )),
             _ => {}
         }

@@ -14,7 +14,7 @@ use tensorgate::audit::Severity;
 use tensorgate::file::Atomic;
 
 use super::policy::absolute;
-use crate::report::{Report, Verdict};
+use crate::report::{Note, Report, Verdict};
 
 /// The version of the form of a baseline.
 const VERSION: u32 = 1;
@@ -52,8 +52,7 @@ pub(crate) struct Baseline {
     known: BTreeMap<String, HashSet<Entry>>,
     /// What was found now, where it is to be written.
     found: Option<BTreeSet<Entry>>,
-    seen: u64,
-    used: u64,
+    lost: u64,
 }
 
 impl Baseline {
@@ -66,7 +65,7 @@ impl Baseline {
         let shown = crate::text::path(path);
         let folder = absolute(path).parent().unwrap_or(Path::new("/")).to_owned();
         let found = write.then(BTreeSet::new);
-        let mut baseline = Self { path: path.to_owned(), folder, known: BTreeMap::new(), found, seen: 0, used: 0 };
+        let mut baseline = Self { path: path.to_owned(), folder, known: BTreeMap::new(), found, lost: 0 };
         // What is written now does not depend on what was there.
         if !write {
             let told = |error: String| format!("the baseline {shown} cannot be used: {error}");
@@ -83,36 +82,28 @@ impl Baseline {
             return;
         }
         let path = self.name(&report.path);
-        let known = self.known.get(&path);
-        let (fault, notes) = (report.fault.as_ref(), &report.findings);
         let counts = |severity| severity != Severity::Note;
-        let any = fault.is_some() || notes.iter().any(|note| counts(note.severity));
-        if !any || (self.found.is_none() && known.is_none()) {
-            return;
-        }
-        let Some((size, sha256)) = digest(&report.path) else { return };
-        let entry = |code: &str, offset| Entry {
-            path: path.clone(),
-            code: code.to_owned(),
-            offset,
-            size,
-            sha256: sha256.clone(),
+        let any = report.fault.is_some() || report.findings.iter().any(|note| counts(note.severity));
+        let wanted = self.found.is_some() || self.known.contains_key(&path);
+        let digest = if any && wanted { digest(&report.path) } else { None };
+        let entry = |code: &str, offset| {
+            let (size, sha256) = digest.clone()?;
+            Some(Entry { path: path.clone(), code: code.to_owned(), offset, size, sha256 })
         };
-        let has = |entry: &Entry| known.is_some_and(|known| known.contains(entry));
-        let fault = fault.map(|fault| entry(fault.code, fault.offset));
-        let notes: Vec<Option<Entry>> =
-            notes.iter().map(|note| counts(note.severity).then(|| entry(note.code, Some(note.offset)))).collect();
-        let writes = self.found.is_some();
-        report.known.fault = fault.as_ref().is_some_and(|entry| writes || has(entry));
-        report.known.findings =
-            notes.iter().map(|note| note.as_ref().is_some_and(|note| writes || has(note))).collect();
-        let all = fault.into_iter().chain(notes.into_iter().flatten());
+        let fault = report.fault.as_ref().and_then(|fault| entry(fault.code, fault.offset));
+        let note = |note: &Note| counts(note.severity).then(|| entry(note.code, Some(note.offset))).flatten();
+        let notes: Vec<Option<Entry>> = report.findings.iter().map(note).collect();
         if let Some(found) = &mut self.found {
-            found.extend(all);
-        } else if let Some(known) = known {
-            let here: HashSet<Entry> = all.filter(|entry| known.contains(entry)).collect();
-            self.seen = self.seen.saturating_add(1);
-            self.used = self.used.saturating_add(u64::try_from(here.len()).unwrap_or_default());
+            report.known.fault = fault.is_some();
+            report.known.findings = notes.iter().map(Option::is_some).collect();
+            found.extend(fault.into_iter().chain(notes.into_iter().flatten()));
+        } else if let Some(known) = self.known.get(&path) {
+            let has = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| known.contains(entry));
+            report.known.fault = has(&fault);
+            report.known.findings = notes.iter().map(has).collect();
+            let here: HashSet<Entry> = fault.into_iter().chain(notes.into_iter().flatten()).collect();
+            let lost = known.difference(&here).count();
+            self.lost = self.lost.saturating_add(u64::try_from(lost).unwrap_or_default());
         }
     }
 
@@ -133,10 +124,9 @@ impl Baseline {
         Ok(Some(count))
     }
 
-    /// How many entries were not found again: of files that are gone, changed or mended.
-    pub(crate) fn unused(&self) -> u64 {
-        let all = self.known.values().map(HashSet::len).fold(0, usize::saturating_add);
-        u64::try_from(all).unwrap_or_default().saturating_sub(self.used)
+    /// How many entries of files that were looked at were not found again: the files changed, or are mended.
+    pub(crate) const fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// How a file is called in the baseline.

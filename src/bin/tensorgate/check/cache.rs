@@ -21,7 +21,7 @@ use tensorgate::gguf::ShardName;
 
 pub(crate) use identity::Identity;
 
-use super::policy::Policy;
+use super::policy::{Policy, absolute};
 use crate::args::Check;
 use crate::book;
 use crate::report::{Data, Format, Note, Report, Verdict};
@@ -41,7 +41,7 @@ struct Head {
 /// One accepted file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Entry {
-    /// The absolute path, in hexadecimal where it is no UTF-8.
+    /// The absolute path.
     path: String,
     #[serde(flatten)]
     identity: Identity,
@@ -121,7 +121,9 @@ impl Cache {
     pub(crate) fn save(&self) -> Result<(), String> {
         let told = |error: &dyn std::fmt::Display| format!("the cache could not be written: {error}");
         let mut file = Atomic::create(&self.path).map_err(|error| told(&error))?;
-        let mut all: Vec<&Entry> = self.known.values().collect();
+        // What is gone or has changed meanwhile would only be carried along.
+        let same = |entry: &&Entry| Identity::of(Path::new(&entry.path)).as_ref() == Some(&entry.identity);
+        let mut all: Vec<&Entry> = self.known.values().filter(same).collect();
         all.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         let written = line(&mut file, &self.head());
         let written = written.and_then(|()| all.into_iter().try_for_each(|entry| line(&mut file, entry)));
@@ -181,14 +183,9 @@ fn is_shard(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).and_then(ShardName::parse).is_some()
 }
 
-/// How a file is called in the cache.
+/// How a file is called in the cache; one whose path is no UTF-8 is not kept.
 fn key(path: &Path) -> Option<String> {
-    let absolute = std::path::absolute(path).ok()?;
-    let bytes = absolute.as_os_str().as_encoded_bytes();
-    Some(match absolute.to_str() {
-        Some(text) => text.to_owned(),
-        None => bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat(),
-    })
+    absolute(path).into_os_string().into_string().ok()
 }
 
 /// All that decides about a verdict besides the file, in one word.

@@ -220,6 +220,15 @@ mod tests {
     }
 
     #[test]
+    fn the_policy_of_the_manual_is_one() {
+        let manual = include_str!("../../../../../docs/cli.md");
+        let example = manual.split_once("```toml\n").unwrap().1.split_once("```").unwrap().0;
+        let file = parse(example).unwrap();
+        assert_eq!((file.include.len(), file.exclude.len(), file.overrides.len()), (1, 1, 1));
+        assert_eq!((file.table.rules.len(), file.table.relax.len()), (2, 1));
+    }
+
+    #[test]
     fn an_override_adds_to_what_holds_for_all() {
         let file = parse(
             "relax = [\"trailing\"]\ndtypes = [\"F32\", \"q8_0\"]\n[limits]\nheader = 10\nrank = 3\nstream = 7\n\

@@ -156,7 +156,7 @@ fn furnish(folder: &Path) {
     }
     let index = r#"{"weight_map":{"h.10.w":"model.safetensors","h.2.w":"model.safetensors"}}"#;
     fs::write(at("model.safetensors.index.json"), index).unwrap();
-    fs::write(at("tensorgate.toml"), "dtypes = [\"F32\", \"U8\"]\n").unwrap();
+    fs::write(at("tensorgate.toml"), "dtypes = [\"F16\", \"F32\", \"U8\"]\n").unwrap();
     fs::write(at("accepted.json"), "{\"version\":1,\"findings\":[]}").unwrap();
     for args in [
         &["convert", "gpt2", "model.gguf", "-q"][..],

@@ -121,7 +121,7 @@ fn a_policy_says_what_is_allowed() {
     // It is found from below, and its patterns stay its own; what is named is judged all the same.
     let below = run(&folder.path().join("models"), &["check", "old", "f64.safetensors", "--format=jsonl"]);
     assert_eq!(codes(&below), [("f64.safetensors".to_owned(), Some("PO-DTYPE".to_owned()))]);
-    assert_eq!(code(folder.path(), &["models/old/bad.safetensors"]).1.as_deref(), Some("ST-TOO-SHORT"));
+    assert_eq!(code(folder.path(), &["models/old/bad.safetensors"]).1.as_deref(), Some("FT-TEXT"));
     assert_eq!(code(folder.path(), &["models/f64.safetensors", "--no-policy"]), (0, None));
     write("other.toml", b"formats = [\"gguf\"]\n");
     let named = ["models/f32.safetensors", "--policy=other.toml"];
@@ -250,8 +250,11 @@ mod cache {
     fn entry(path: &Path) -> String {
         let state = path.metadata().unwrap();
         let entry = json!({
-            "path": path.to_str().unwrap(), "dev": state.dev(), "ino": state.ino(), "size": state.size(),
-            "mtime": [state.mtime(), state.mtime_nsec()], "ctime": [state.ctime(), state.ctime_nsec()],
+            "path": path.to_str().unwrap(),
+            "identity": {
+                "dev": state.dev(), "ino": state.ino(), "size": state.size(),
+                "mtime": [state.mtime(), state.mtime_nsec()], "ctime": [state.ctime(), state.ctime_nsec()],
+            },
             "format": "safetensors", "tensors": 1, "data": null, "findings": [["note", "ST-NOTE-SCALAR", 9, "kept"]],
         });
         format!("{entry}\n")

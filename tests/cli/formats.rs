@@ -69,7 +69,10 @@ fn same_keys(schema: &Value, all: &Value, value: &Value) {
         return if value.is_null() { assert_eq!(any[1]["type"], "null") } else { same_keys(&any[0], all, value) };
     }
     if let Some(array) = value.as_array() {
-        return array.iter().for_each(|item| same_keys(&schema["items"], all, item));
+        for item in array {
+            same_keys(&schema["items"], all, item);
+        }
+        return;
     }
     let Some(object) = value.as_object() else { return };
     let known: BTreeSet<&str> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
@@ -77,7 +80,9 @@ fn same_keys(schema: &Value, all: &Value, value: &Value) {
         schema["required"].as_array().unwrap().iter().map(|key| key.as_str().unwrap()).collect();
     let own: BTreeSet<&str> = object.keys().map(String::as_str).collect();
     assert!(own.is_subset(&known) && own.is_superset(&required), "{own:?} {known:?} {required:?}");
-    own.into_iter().for_each(|key| same_keys(&schema["properties"][key], all, &object[key]));
+    for key in own {
+        same_keys(&schema["properties"][key], all, &object[key]);
+    }
 }
 
 fn schema_path() -> PathBuf {
@@ -189,10 +194,9 @@ fn sarif_fits_its_official_schema() {
     let (folder, out) = (hostile(), tempfile::tempdir().unwrap());
     let baseline = format!("--baseline={}", out.path().join("known.json").to_str().unwrap());
     let mut documents = Vec::new();
-    for (place, args) in
-        [&["."][..], &[".", "none.gguf", "--format=sarif"], &[".", &baseline, "--write-baseline"], &["none.gguf"]]
-            .into_iter()
-            .enumerate()
+    for (place, args) in [&["."][..], &[".", "none.gguf"], &[".", &baseline, "--write-baseline"], &["none.gguf"]]
+        .into_iter()
+        .enumerate()
     {
         let path = out.path().join(format!("{place}.sarif"));
         let output = format!("--output={}", path.to_str().unwrap());

@@ -101,7 +101,9 @@ impl Prepared {
     /// Writes the cache and the baseline.
     fn save(self, kept: Vec<cache::Entry>, args: &Check) -> Result<Exit, String> {
         if let Some(mut cache) = self.cache {
-            kept.into_iter().for_each(|entry| cache.put(entry));
+            for entry in kept {
+                cache.put(entry);
+            }
             cache.save()?;
         }
         let Some(baseline) = self.baseline else { return Ok(Exit::Accepted) };

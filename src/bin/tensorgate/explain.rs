@@ -1,5 +1,6 @@
 //! `tensorgate explain`: a page of the rules book.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::args::Explain;
@@ -79,16 +80,16 @@ fn section(out: &mut impl Write, code: &str, body: &str) -> io::Result<()> {
 
 /// A line with its bold words bold, and its other marks gone.
 fn emphasis(line: &str) -> String {
-    if let Some(what) = line.strip_prefix('*').and_then(|rest| rest.strip_suffix('*')) {
-        if !what.starts_with('*') {
-            return what.to_owned();
-        }
+    if let Some(what) = line.strip_prefix('*').and_then(|rest| rest.strip_suffix('*'))
+        && !what.starts_with('*')
+    {
+        return what.to_owned();
     }
     let mut out = String::new();
     for (place, part) in line.split("**").enumerate() {
         let plain = part.replace('`', "");
         if place % 2 == 1 {
-            out.push_str(&format!("{STRONG}{plain}{STRONG:#}"));
+            write!(out, "{STRONG}{plain}{STRONG:#}").unwrap_or_default();
         } else {
             out.push_str(&plain);
         }

@@ -4,6 +4,7 @@
 //! the entry means nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -98,9 +99,9 @@ impl Baseline {
             report.known.findings = notes.iter().map(Option::is_some).collect();
             found.extend(fault.into_iter().chain(notes.into_iter().flatten()));
         } else if let Some(known) = self.known.get(&path) {
-            let has = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| known.contains(entry));
-            report.known.fault = has(&fault);
-            report.known.findings = notes.iter().map(has).collect();
+            let has = |entry: &Entry| known.contains(entry);
+            report.known.fault = fault.as_ref().is_some_and(has);
+            report.known.findings = notes.iter().map(|note| note.as_ref().is_some_and(has)).collect();
             let here: HashSet<Entry> = fault.into_iter().chain(notes.into_iter().flatten()).collect();
             let lost = known.difference(&here).count();
             self.lost = self.lost.saturating_add(u64::try_from(lost).unwrap_or_default());
@@ -144,7 +145,9 @@ fn plain(bytes: &[u8]) -> String {
     let mut out = String::new();
     for chunk in bytes.utf8_chunks() {
         out.push_str(&chunk.valid().replace('%', "%25"));
-        chunk.invalid().iter().for_each(|byte| out.push_str(&format!("%{byte:02x}")));
+        for byte in chunk.invalid() {
+            write!(out, "%{byte:02x}").unwrap_or_default();
+        }
     }
     out
 }

@@ -40,10 +40,10 @@ struct Head {
 
 /// One accepted file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
     /// The absolute path.
     path: String,
-    #[serde(flatten)]
     identity: Identity,
     format: String,
     tensors: Option<u64>,

@@ -146,7 +146,9 @@ mod tests {
 
     fn map(count: usize, size: u64, spans: &[(u64, u64, char)]) -> String {
         let mut cells = vec![Cell::new(); count];
-        spans.iter().for_each(|(start, end, letter)| add(&mut cells, size, *start, *end, *letter));
+        for (start, end, letter) in spans {
+            add(&mut cells, size, *start, *end, *letter);
+        }
         cells.iter().map(most).collect()
     }
 

@@ -111,7 +111,9 @@ fn collect(node: &Node, level: usize, lines: &mut Vec<(String, Totals)>) {
     let rest = node.children.get(shown..).unwrap_or_default();
     if !rest.is_empty() {
         let mut sum = Totals::default();
-        rest.iter().for_each(|(_, child)| sum.merge(&child.totals));
+        for (_, child) in rest {
+            sum.merge(&child.totals);
+        }
         lines.push((format!("{:indent$}({} more)", "", rest.len()), sum));
     }
 }

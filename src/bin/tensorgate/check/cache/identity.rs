@@ -13,6 +13,7 @@ const QUIET: Duration = Duration::from_secs(60);
 
 /// A file as it was at one moment. None of it can be set by a program, but for the time of the data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Identity {
     dev: u64,
     ino: u64,

@@ -118,7 +118,7 @@ impl Table {
             let rule = Allowed::from_str(&name, false);
             let names: Vec<_> = Allowed::value_variants().iter().filter_map(ValueEnum::to_possible_value).collect();
             let names = names.iter().map(clap::builder::PossibleValue::get_name);
-            table.relax.push(rule.map_err(|_| unknown(&name, "rule to relax", names.collect()))?);
+            table.relax.push(rule.map_err(|_| unknown(&name, "rule to relax", &names.collect::<Vec<_>>()))?);
         }
         // Each is tried, so that it cannot fail later.
         let mut levels = Levels::default();
@@ -158,10 +158,10 @@ fn patterns(all: &[String]) -> Result<Vec<Pattern>, String> {
 /// What a word means.
 fn word<T: Copy>(given: &str, what: &str, all: &[(&'static str, T)]) -> Result<T, String> {
     let found = all.iter().find(|(name, _)| *name == given).map(|(_, meaning)| *meaning);
-    found.ok_or_else(|| unknown(given, what, all.iter().map(|(name, _)| *name).collect()))
+    found.ok_or_else(|| unknown(given, what, &all.iter().map(|(name, _)| *name).collect::<Vec<_>>()))
 }
 
-fn unknown(given: &str, what: &str, names: Vec<&str>) -> String {
+fn unknown(given: &str, what: &str, names: &[&str]) -> String {
     let meant = text::nearest(given, names.iter().copied()).map(|name| format!("; did you mean \"{name}\"?"));
     let meant = meant.unwrap_or_else(|| format!(" (there are {})", names.join(", ")));
     format!("there is no {what} \"{given}\"{meant}")
@@ -174,7 +174,7 @@ fn dtype(given: String) -> Result<String, String> {
     if names.iter().any(|name| name.eq_ignore_ascii_case(&given)) {
         return Ok(given);
     }
-    Err(unknown(&given, "dtype", names))
+    Err(unknown(&given, "dtype", &names))
 }
 
 const FORMATS: &[(&str, Format)] =

@@ -136,7 +136,9 @@ mod tests {
 
     fn levels(rules: &[(&str, Level)]) -> Levels {
         let mut levels = Levels::default();
-        rules.iter().for_each(|(rule, level)| levels.set(rule, *level).unwrap());
+        for (rule, level) in rules {
+            levels.set(rule, *level).unwrap();
+        }
         levels
     }
 

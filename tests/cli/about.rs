@@ -152,15 +152,18 @@ fn furnish(folder: &Path) {
         fs::copy(entry.path(), at("gpt2").join(entry.file_name())).unwrap();
     }
     for name in ["model.safetensors", "models/a.safetensors", "odd.safetensors"] {
-        fs::write(at(name), sound()).unwrap();
+        fs::copy(at("gpt2/model.safetensors"), at(name)).unwrap();
     }
-    let index = r#"{"weight_map":{"h.10.w":"model.safetensors","h.2.w":"model.safetensors"}}"#;
-    fs::write(at("model.safetensors.index.json"), index).unwrap();
+    let model = tensorgate::Model::open(at("model.safetensors")).unwrap();
+    let map: serde_json::Map<String, serde_json::Value> =
+        model.tensors().map(|tensor| (tensor.name().to_owned(), "model.safetensors".into())).collect();
+    let index = serde_json::json!({"metadata": {"total_size": 1_914_368}, "weight_map": map});
+    fs::write(at("model.safetensors.index.json"), index.to_string()).unwrap();
     fs::write(at("tensorgate.toml"), "dtypes = [\"F16\", \"F32\", \"U8\"]\n").unwrap();
     fs::write(at("accepted.json"), "{\"version\":1,\"findings\":[]}").unwrap();
     for args in [
         &["convert", "gpt2", "model.gguf", "-q"][..],
-        &["metadata", "set", "model.gguf", "general.url=x", "general.description=y", "-q"],
+        &["metadata", "set", "model.gguf", "general.name=n", "general.url=x", "general.description=y", "-q"],
         &["convert", "gpt2", "model-f16.gguf", "--dtype=f16", "-q"],
         &["convert", "model.gguf", "merged.gguf", "-q"],
         &["convert", "model.gguf", "gpt2.gguf", "-q"],

@@ -50,7 +50,7 @@ const INSPECT: &str = "\
 Examples:
   tensorgate inspect model.safetensors
   tensorgate inspect model.gguf --summary --depth 2
-  tensorgate inspect model.safetensors --tensor 'h.*.w'
+  tensorgate inspect model.safetensors --tensor 'h.*.weight'
   tensorgate inspect model.safetensors.index.json
   tensorgate inspect model.safetensors --json
 

@@ -114,7 +114,7 @@ fn a_policy_says_what_is_allowed() {
         (Some("models/odd.gguf"), Some("PO-ARCHITECTURE")),
     ];
     assert_eq!((found.code, seen), (1, want.to_vec()));
-    assert_eq!(document["summary"]["skipped"], 1);
+    assert_eq!((&document["summary"]["skipped"], &document["policy"]), (&json!(1), &json!("tensorgate.toml")));
     let message = document["files"][1]["message"].as_str().unwrap();
     assert!(message.contains("first: \"a\", F64"), "{message}");
     assert_eq!(found.err, "tensorgate: the policy is tensorgate.toml\n");

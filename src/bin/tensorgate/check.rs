@@ -45,7 +45,7 @@ struct Prepared {
 
 fn prepare(args: &Check) -> Result<Prepared, String> {
     let policy = Policy::find(args)?;
-    if let Some(path) = policy.path.as_ref().filter(|_| args.policy.is_none() && !args.quiet) {
+    if let Some(path) = policy.path.as_ref().filter(|_| args.policy.is_none()) {
         // Whoever checks a folder of a stranger's should see that it brings its own rules.
         complain(&format!("the policy is {}", path.display()));
     }
@@ -62,7 +62,7 @@ impl Prepared {
         let sources = &self.found.sources;
         let mut summary = Summary { skipped: self.found.skipped, ..Summary::default() };
         let mut printer = Printer::new(Sink::new(args.output.as_deref())?, args);
-        printer.begin()?;
+        printer.begin(self.policy.path.as_deref())?;
         let bar = bar(args, &work, sources.len());
         let mut kept = Vec::new();
         let checker = Checker { args, policy: &self.policy, cache: self.cache.as_ref(), work: &work };

@@ -1,12 +1,14 @@
 //! A report of many files, in the form that was asked for.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use super::junit::Junit;
 use super::sarif::Sarif;
 use super::{Report, Summary, Verdict, github, human, json};
 use crate::args::{Check, Format};
 use crate::output::{self, Sink};
+use crate::text;
 
 /// Prints files one by one, and what stands before and behind them.
 pub(crate) struct Printer {
@@ -40,11 +42,13 @@ impl Printer {
     }
 
     /// What stands before the first file.
-    pub(crate) fn begin(&mut self) -> io::Result<()> {
+    pub(crate) fn begin(&mut self, policy: Option<&Path>) -> io::Result<()> {
         match &self.form {
             Form::Json => {
                 let tool = concat!("tensorgate ", env!("CARGO_PKG_VERSION"));
-                write!(self.out, "{{\"version\":{},\"tool\":\"{tool}\",\"files\":[", json::VERSION)
+                write!(self.out, "{{\"version\":{},\"tool\":\"{tool}\",\"policy\":", json::VERSION)?;
+                output::json(&mut self.out, &policy.map(text::path))?;
+                write!(self.out, ",\"files\":[")
             }
             Form::Sarif(_) => Sarif::begin(&mut self.out),
             Form::Human | Form::Jsonl | Form::Junit(_) | Form::Github => Ok(()),

@@ -4,6 +4,8 @@ mod common;
 #[path = "common/python.rs"]
 mod python;
 
+#[path = "cli/about.rs"]
+mod about;
 #[path = "cli/check.rs"]
 mod check;
 #[path = "cli/convert.rs"]
@@ -12,12 +14,18 @@ mod convert;
 mod deep;
 #[path = "cli/diff.rs"]
 mod diff;
+#[path = "cli/fleet.rs"]
+mod fleet;
+#[path = "cli/formats.rs"]
+mod formats;
 #[path = "cli/generate.rs"]
 mod generate;
 #[path = "cli/gguf.rs"]
 mod gguf;
 #[path = "cli/hash.rs"]
 mod hash;
+#[path = "cli/html.rs"]
+mod html;
 #[path = "cli/index.rs"]
 mod index;
 #[path = "cli/inspect.rs"]

@@ -212,7 +212,7 @@ impl Tokenizer {
 /// ```
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {
 /// # use tensorgate::tokenizer::{Encoder, Tokenizer};
-/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/austen");
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/austen");
 /// # let read = |name: &str| std::fs::read(format!("{path}/{name}"));
 /// let tokenizer = Tokenizer::from_files(&read("vocab.json")?, &read("merges.txt")?)?;
 /// let mut encoder = Encoder::new(&tokenizer);

@@ -25,7 +25,7 @@ impl Tokenizer {
     /// ```
     /// # fn main() -> Result<(), Box<dyn core::error::Error>> {
     /// # use tensorgate::tokenizer::Tokenizer;
-    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/austen");
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/austen");
     /// # let read = |name: &str| std::fs::read(format!("{path}/{name}"));
     /// let tokenizer = Tokenizer::from_files(&read("vocab.json")?, &read("merges.txt")?)?;
     /// let text = "It is a truth universally acknowledged. ".repeat(20_000);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     fn austen() -> Tokenizer {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/austen");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/austen");
         let read = |name| std::fs::read(std::format!("{path}/{name}")).unwrap();
         Tokenizer::from_files(&read("vocab.json"), &read("merges.txt")).unwrap()
     }

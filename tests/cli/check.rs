@@ -10,9 +10,9 @@ use tensorgate::detect::Guess;
 use crate::common::{bytes, cases, file, shared};
 use crate::{pipe, run, sound};
 
-const KEYS: [&str; 13] = [
-    "path", "format", "verdict", "code", "offset", "message", "expected", "advice", "excerpt", "size", "tensors",
-    "findings", "data",
+const KEYS: [&str; 14] = [
+    "path", "format", "verdict", "known", "code", "offset", "message", "expected", "advice", "excerpt", "size",
+    "tensors", "findings", "data",
 ];
 
 /// A folder of every case, named by its number.
@@ -90,7 +90,7 @@ fn the_three_formats_say_the_same() {
     let rejected = all.len() - accepted;
     assert_eq!(
         document["summary"],
-        json!({"accepted": accepted, "rejected": rejected, "unreadable": 0, "skipped": 0})
+        json!({"accepted": accepted, "rejected": rejected, "unreadable": 0, "skipped": 0, "known": 0, "unchecked": 0})
     );
     let summary = format!("{accepted} accepted, {rejected} rejected, 0 unreadable, 0 skipped");
     assert_eq!(human.out.lines().last(), Some(summary.as_str()));
@@ -226,40 +226,6 @@ fn relaxations_and_limits() {
             .out
             .contains("ST-NOTE-NO-TENSORS")
     );
-}
-
-#[test]
-fn the_examples_of_the_help_work() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("model.safetensors"), sound()).unwrap();
-    fs::create_dir(folder.path().join("models")).unwrap();
-    fs::write(folder.path().join("models/a.safetensors"), sound()).unwrap();
-    fs::write(folder.path().join("model.gguf"), b"GGUF\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0").unwrap();
-    let index = r#"{"weight_map":{"h.10.w":"model.safetensors","h.2.w":"model.safetensors"}}"#;
-    fs::write(folder.path().join("model.safetensors.index.json"), index).unwrap();
-    let help = run(folder.path(), &["--help"]);
-    let examples: Vec<&str> = help
-        .out
-        .lines()
-        .filter_map(|line| line.strip_prefix("  "))
-        .filter(|line| line.contains("tensorgate "))
-        .collect();
-    assert!(examples.len() >= 7, "{}", help.out);
-    for example in examples {
-        let (first, command) = example.split_once(" | ").map_or((None, example), |(cat, rest)| (Some(cat), rest));
-        let args: Vec<&str> = command.split(' ').skip(1).collect();
-        let ran = match first {
-            Some(cat) => {
-                let name = cat.strip_prefix("cat ").unwrap();
-                pipe(&fs::read(folder.path().join(name)).unwrap(), &args)
-            }
-            None => run(folder.path(), &args),
-        };
-        assert_eq!(ran.code, 0, "{example}: {}", ran.err);
-    }
-    for exit in ["  0  ", "  1  ", "  2  "] {
-        assert!(help.out.contains(exit) && run(folder.path(), &["check", "--help"]).out.contains(exit));
-    }
 }
 
 #[test]

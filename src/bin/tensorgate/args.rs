@@ -1,26 +1,28 @@
 //! What can be asked for.
 
+mod check;
 mod convert;
 mod diff;
 mod effort;
+mod extras;
 mod hash;
 mod metadata;
 mod quantize;
+mod reading;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
-use tensorgate::Limits;
-use tensorgate::file::Head;
+use clap::{Parser, Subcommand};
 
+pub(crate) use check::{Check, Format};
 pub(crate) use convert::{ByteOrder, Convert, Names};
 pub(crate) use diff::Diff;
 pub(crate) use effort::Effort;
+pub(crate) use extras::{Completions, Explain, Man};
 pub(crate) use hash::Hash;
 pub(crate) use metadata::{Kind, Metadata, Place, SetPairs};
 pub(crate) use quantize::Quantize;
-
-use crate::judge::Options;
+pub(crate) use reading::{Allowed, Reading};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,8 +31,8 @@ Examples:
   tensorgate check --deep model.safetensors
   cat model.safetensors | tensorgate check -
   tensorgate check model.gguf model.safetensors.index.json
+  tensorgate explain ST-DUP-NAME
   tensorgate inspect model.gguf
-  tensorgate inspect model.safetensors
   tensorgate inspect model.safetensors --json
   tensorgate hash model.safetensors
   tensorgate diff model.safetensors models/a.safetensors
@@ -43,6 +45,20 @@ Exit codes:
      check, the output was closed early, or the command line is wrong
   130, 143
      long work was ended by Ctrl-C or SIGTERM; nothing is left behind";
+
+const INSPECT: &str = "\
+Examples:
+  tensorgate inspect model.safetensors
+  tensorgate inspect model.gguf --summary --depth 2
+  tensorgate inspect model.safetensors --tensor 'h.*.weight'
+  tensorgate inspect model.safetensors.index.json
+  tensorgate inspect model.safetensors --json
+  tensorgate inspect model.safetensors --html model.html --deep
+
+Exit codes:
+  0  the file was accepted
+  1  it was rejected
+  2  it could not be read, has no such tensor, or the command line is wrong";
 
 /// Says whether model files can be trusted, and what is in them.
 ///
@@ -71,59 +87,18 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Metadata(Metadata),
     Tokenize(Tokenize),
+    Explain(Explain),
+    Completions(Completions),
+    Man(Man),
 }
 
-/// Judge files: accepted, rejected (with the rule, the byte and the fix), or unreadable.
-///
-/// Directories are searched for *.safetensors, *.gguf and *.index.json; other files there are skipped and counted.
-/// Symbolic links to files are followed, those to directories are not (but a PATH is, whatever it is). A file named as
-/// PATH is judged whatever it is called.
-///
-/// An index is rejected when a shard beside it, in the same directory, is bad or does not hold the tensors that the index
-/// says; a shard that is missing is warned of.
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Check {
-    /// Files and directories; "-" is standard input.
-    #[arg(required = true, value_name = "PATH")]
-    pub(crate) paths: Vec<PathBuf>,
-
-    /// For people, as one JSON document, or as one JSON object a line and file.
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    pub(crate) format: Format,
-
-    /// Print nothing of accepted files, and no summary (human format only).
-    #[arg(long, short, conflicts_with = "verbose")]
-    pub(crate) quiet: bool,
-
-    /// Show notes besides warnings for accepted files (human format; JSON always has them).
-    #[arg(long, short)]
-    pub(crate) verbose: bool,
-
-    /// Read the data of accepted files too: bools other than 0 and 1 (which reject the file), numbers that are none or
-    /// infinite, block scales that are, and tensors of nothing but zeros.
-    #[arg(long)]
-    pub(crate) deep: bool,
-
-    #[command(flatten)]
-    pub(crate) effort: Effort,
-
-    #[command(flatten)]
-    pub(crate) reading: Reading,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    Human,
-    Json,
-    Jsonl,
-}
-
-/// Show what is in a file: tensors by module, types, sizes, offsets and metadata; of an index, its shards.
+/// Show what is in a file: memory, modules with their shares, a map of the file, tensors and metadata; of an index, its
+/// shards.
 ///
 /// A file that is not accepted is reported as by check.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(group = clap::ArgGroup::new("document").args(["json", "html"]))]
+#[command(after_help = INSPECT)]
 pub(crate) struct Inspect {
     /// A file; "-" is standard input.
     #[arg(value_name = "PATH")]
@@ -133,12 +108,52 @@ pub(crate) struct Inspect {
     #[arg(long)]
     pub(crate) all: bool,
 
+    /// Show only the tensors of this name, or those that match it as a pattern with *, ? and [...].
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["json", "summary", "all"])]
+    pub(crate) tensor: Option<String>,
+
+    /// Do not list the tensors one by one.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) summary: bool,
+
+    /// Show modules so deep below each other, at most.
+    #[arg(long, value_name = "LEVELS", default_value_t = 3, value_parser = levels, conflicts_with = "json")]
+    pub(crate) depth: usize,
+
     /// Print one JSON document.
     #[arg(long, conflicts_with = "all")]
     pub(crate) json: bool,
 
+    /// Write one page for a browser to FILE (*.html), which needs no network and runs nothing of the file: a table of the
+    /// tensors to search, their sizes as areas, the file from its first byte to its last, metadata and findings.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["all", "tensor", "summary", "depth"], value_parser = page)]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Read the tensors too: least, greatest and mean values and a histogram of each, in the page or the JSON document.
+    #[arg(long, requires = "document")]
+    pub(crate) deep: bool,
+
+    #[command(flatten)]
+    pub(crate) effort: Effort,
+
     #[command(flatten)]
     pub(crate) reading: Reading,
+}
+
+/// The path of a page, which no model's path can be.
+fn page(path: &str) -> Result<PathBuf, String> {
+    let ends = |ending: &str| path.to_ascii_lowercase().ends_with(ending);
+    if ends(".html") || ends(".htm") {
+        Ok(PathBuf::from(path))
+    } else {
+        Err("a page's name ends in .html".to_owned())
+    }
+}
+
+/// Levels of a tree: no deeper than a page is wide.
+fn levels(text: &str) -> Result<usize, String> {
+    let levels: usize = text.parse().map_err(|_| "a number from 0 to 16".to_owned())?;
+    if levels <= 16 { Ok(levels) } else { Err("a number from 0 to 16".to_owned()) }
 }
 
 /// Turn text into tokens of a byte-level BPE vocabulary as GPT-2's, or tokens into text.
@@ -183,67 +198,4 @@ pub(crate) struct Tokenize {
     /// Print one JSON document: ids, and the text of each token (U+FFFD where it is no UTF-8).
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// How files are read.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Reading {
-    /// The longest safetensors header, in bytes of JSON.
-    #[arg(long, value_name = "BYTES", default_value_t = Limits::DEFAULT.header_len())]
-    max_header: u64,
-
-    /// The longest part of a GGUF file in front of its tensors, in bytes; so much memory may be used.
-    #[arg(long, value_name = "BYTES", default_value_t = 256 * 1024 * 1024)]
-    max_gguf_header: u64,
-
-    /// Give up on standard input, or a pipe, after so many bytes.
-    #[arg(long, value_name = "BYTES", default_value_t = Head::STREAM_LIMIT)]
-    max_stream: u64,
-
-    /// Accept white space before a header's "{", and warn of it; the same as --allow leading-space.
-    #[arg(long)]
-    allow_leading_space: bool,
-
-    /// Relax a rule, and warn where that was used; may be given several times, or with commas.
-    #[arg(long, value_enum, value_name = "RULE", value_delimiter = ',')]
-    allow: Vec<Allowed>,
-}
-
-/// A rule that can be relaxed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Allowed {
-    /// White space before a safetensors header's "{".
-    LeadingSpace,
-    /// GGUF tensor names of up to 1,023 bytes instead of 63.
-    LongNames,
-    /// Arrays of arrays in GGUF metadata, up to 8 levels.
-    NestedArrays,
-    /// GGUF string values that are not valid UTF-8.
-    InvalidUtf8,
-    /// GGUF tensor types of forks or newer formats: listed, never sized.
-    UnknownTypes,
-    /// Bytes behind the last tensor of a GGUF file.
-    Trailing,
-}
-
-impl Allowed {
-    const fn relax(self, limits: Limits) -> Limits {
-        match self {
-            Self::LeadingSpace => limits.with_leading_space(true),
-            Self::LongNames => limits.with_gguf_name_len(1_023),
-            Self::NestedArrays => limits.with_gguf_nested_arrays(8),
-            Self::InvalidUtf8 => limits.with_gguf_invalid_utf8(true),
-            Self::UnknownTypes => limits.with_gguf_unknown_types(true),
-            Self::Trailing => limits.with_gguf_trailing(true),
-        }
-    }
-}
-
-impl Reading {
-    pub(crate) fn options(&self) -> Options {
-        let limits = Limits::DEFAULT.with_header_len(self.max_header).with_leading_space(self.allow_leading_space);
-        let limits = limits.with_metadata_len(self.max_gguf_header);
-        let limits = self.allow.iter().fold(limits, |limits, rule| rule.relax(limits));
-        Options { limits, stream_limit: self.max_stream }
-    }
 }

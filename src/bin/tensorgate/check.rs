@@ -1,80 +1,145 @@
 //! `tensorgate check`: a verdict for each file.
 
+mod baseline;
+mod cache;
 mod deep;
+mod policy;
+mod run;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal};
+
+use indicatif::ProgressBar;
 
 pub(crate) use deep::Tap;
+pub(crate) use policy::read_small;
 
-use crate::args::{Check, Format};
-use crate::judge::judge;
-use crate::report::{Report, Summary, Verdict, human, json};
-use crate::walk::Source;
+use crate::args::Check;
+use crate::output::Sink;
+use crate::report::{Printer, Summary, Verdict};
+use crate::walk::{self, Found};
 use crate::work::Work;
-use crate::{Exit, complain, output, walk};
-use deep::Deep;
+use crate::{Exit, complain, say, text};
+use baseline::Baseline;
+use cache::Cache;
+use policy::Policy;
+use run::Checker;
 
-/// Judges every file and reports it as soon as it is judged.
+/// Judges every file and reports it as soon as it, and all before it, are judged.
 pub(crate) fn run(args: &Check) -> io::Result<Exit> {
-    let work = if args.deep { Some(Work::new(args.effort, args.quiet, &args.paths)?) } else { None };
-    let mut judge = judge_with(args, work.as_ref());
-    let found = walk::find(&args.paths);
-    let mut summary = Summary { skipped: found.skipped, ..Summary::default() };
-    let mut out = output::stdout();
-    if args.format == Format::Json {
-        out.write_all(b"{\"files\":[")?;
+    match prepare(args) {
+        Ok(prepared) => prepared.run(args),
+        Err(error) => {
+            say(&error);
+            Ok(Exit::Trouble)
+        }
     }
-    for (place, source) in found.sources.iter().enumerate() {
-        let report = judge(source);
-        if let Some(exit) = work.as_ref().and_then(Work::exit) {
+}
+
+/// What is read before the first file.
+struct Prepared {
+    policy: Policy,
+    baseline: Option<Baseline>,
+    cache: Option<Cache>,
+    found: Found,
+}
+
+fn prepare(args: &Check) -> Result<Prepared, String> {
+    let policy = Policy::find(args)?;
+    if let Some(path) = policy.path.as_ref().filter(|_| args.policy.is_none()) {
+        // Whoever checks a folder of a stranger's should see that it brings its own rules.
+        complain(&format!("the policy is {}", path.display()));
+    }
+    let baseline = args.baseline.as_deref().map(|path| Baseline::open(path, args.write_baseline)).transpose()?;
+    let cache = args.cache.as_deref().map(|path| Cache::open(path, args, &policy)).transpose()?;
+    let mut found = walk::find(&args.paths);
+    policy.filter(&mut found);
+    Ok(Prepared { policy, baseline, cache, found })
+}
+
+impl Prepared {
+    fn run(mut self, args: &Check) -> io::Result<Exit> {
+        let work = Work::new(args.effort, args.quiet, &args.paths)?;
+        let sources = &self.found.sources;
+        let mut summary = Summary { skipped: self.found.skipped, ..Summary::default() };
+        let mut printer = Printer::new(Sink::new(args.output.as_deref())?, args);
+        printer.begin(self.policy.path.as_deref())?;
+        let bar = bar(args, &work, sources.len());
+        let mut kept = Vec::new();
+        let checker = Checker { args, policy: &self.policy, cache: self.cache.as_ref(), work: &work };
+        let mut told = 0_usize;
+        checker.all(sources, &bar, |judged| {
+            let mut report = judged.report;
+            if let Some(baseline) = &mut self.baseline {
+                baseline.mark(&mut report);
+            }
+            kept.extend(judged.keep);
+            summary.add(&report);
+            told = told.saturating_add(1);
+            suspended(&bar, args, || printer.file(&report))?;
+            let good = report.verdict == Verdict::Accepted || report.is_known();
+            Ok(good || !args.fail_fast)
+        })?;
+        bar.finish_and_clear();
+        if let Some(exit) = work.exit() {
             complain("interrupted");
             return Ok(exit);
         }
-        summary.add(report.verdict);
-        print(&mut out, args, &report, place == 0)?;
-        out.flush()?;
-    }
-    match args.format {
-        Format::Human if args.quiet => {}
-        Format::Human => human::end(&mut out, &summary)?,
-        Format::Jsonl => {}
-        Format::Json => {
-            out.write_all(b"\n],\"summary\":")?;
-            output::json(&mut out, &json::summary(&summary))?;
-            out.write_all(b"}\n")?;
+        summary.unchecked = u64::try_from(sources.len().saturating_sub(told)).unwrap_or(u64::MAX);
+        printer.end(&summary)?;
+        if sources.is_empty() {
+            complain("no model files were found (*.safetensors, *.gguf, *.index.json)");
         }
+        let saved = self.save(kept, args);
+        Ok(saved
+            .unwrap_or_else(|error| {
+                say(&error);
+                Exit::Trouble
+            })
+            .or(summary.exit()))
     }
-    out.flush()?;
-    if found.sources.is_empty() {
-        complain("no model files were found (*.safetensors, *.gguf, *.index.json)");
+
+    /// Writes the cache and the baseline.
+    fn save(self, kept: Vec<cache::Entry>, args: &Check) -> Result<Exit, String> {
+        if let Some(mut cache) = self.cache {
+            for entry in kept {
+                cache.put(entry);
+            }
+            cache.save()?;
+        }
+        let Some(baseline) = self.baseline else { return Ok(Exit::Accepted) };
+        let lost = baseline.lost();
+        match baseline.finish()? {
+            Some(count) if !args.quiet => {
+                complain(&format!(
+                    "{} written to the baseline",
+                    text::count(u64::try_from(count).unwrap_or(u64::MAX), "finding")
+                ));
+            }
+            None if lost > 0 && !args.quiet => complain(&format!(
+                "{} of the baseline not found again (the file changed, or is mended); \
+                 --write-baseline drops them",
+                text::count(lost, "finding")
+            )),
+            _ => {}
+        }
+        Ok(Exit::Accepted)
     }
-    Ok(summary.exit())
 }
 
-/// How each file is judged: by its header, or by its data too.
-fn judge_with<'w>(args: &Check, work: Option<&'w Work>) -> Box<dyn FnMut(&Source) -> Report + 'w> {
-    let options = args.reading.options();
-    let Some(work) = work else { return Box::new(move |source| judge(source, &options, None, &mut |_, _, _| ())) };
-    let mut deep = Deep::new(work, options);
-    Box::new(move |source| {
-        let tap = Tap::new(work.stop());
-        let report =
-            judge(source, &options, Some(&tap), &mut |report, model, head| deep.look(report, &model, head));
-        deep.finish(report, tap)
-    })
+/// A bar where there are many files; reading data has bars of its own.
+fn bar(args: &Check, work: &Work, count: usize) -> ProgressBar {
+    if args.deep || count < 20 {
+        ProgressBar::hidden()
+    } else {
+        work.count(u64::try_from(count).unwrap_or(u64::MAX))
+    }
 }
 
-fn print(out: &mut impl Write, args: &Check, report: &Report, first: bool) -> io::Result<()> {
-    match args.format {
-        Format::Human if args.quiet && report.verdict == Verdict::Accepted => Ok(()),
-        Format::Human => human::file(out, report, args.verbose),
-        Format::Jsonl => {
-            output::json(out, &json::file(report))?;
-            out.write_all(b"\n")
-        }
-        Format::Json => {
-            out.write_all(if first { b"\n" } else { b",\n" })?;
-            output::json(out, &json::file(report))
-        }
+/// Prints without the bar in the way.
+fn suspended<T>(bar: &ProgressBar, args: &Check, print: impl FnOnce() -> T) -> T {
+    if !bar.is_hidden() && args.output.is_none() && io::stdout().is_terminal() {
+        bar.suspend(print)
+    } else {
+        print()
     }
 }

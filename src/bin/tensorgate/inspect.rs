@@ -1,47 +1,83 @@
 //! `tensorgate inspect`: what is in a file.
 
+mod document;
 pub(crate) mod gguf;
 mod group;
 pub(crate) mod human;
 mod index;
 mod json;
+mod layout;
+mod memory;
+mod one;
+mod page;
 mod tensor;
 mod totals;
+mod tree;
+mod values;
 
 use std::io::{self, Write};
 
 use crate::args::Inspect;
 use crate::judge::{Model, judge};
-use crate::report::{Summary, human as report, json as report_json};
+use crate::report::{Report, Summary, human as report};
 use crate::walk::Source;
-use crate::{Exit, output};
+use crate::{Exit, complain, output, text};
+use tensor::Tensor;
 
 /// Shows the file, or why it is not accepted.
 pub(crate) fn run(args: &Inspect) -> io::Result<Exit> {
-    let source = Source::named(&args.path);
     let mut out = output::stdout();
-    let mut shown = Ok(());
-    let verdict = judge(&source, &args.reading.options(), None, &mut |report, model, _| {
-        shown = match model {
-            Model::SafeTensors(header) if args.json => json::safetensors(&mut out, report, header),
-            Model::SafeTensors(header) => human::safetensors(&mut out, report, header, args.all),
-            Model::Gguf(header) if args.json => gguf::json::document(&mut out, report, header),
-            Model::Gguf(header) => gguf::human(&mut out, report, header, args.all),
-            Model::Index(index, shards) if args.json => index::json(&mut out, report, index, shards),
-            Model::Index(index, shards) => index::human(&mut out, report, index, shards, args.all),
-        };
-    });
-    shown?;
-    if verdict.fault.is_some() {
-        if args.json {
-            output::json(&mut out, &report_json::file(&verdict))?;
-            out.write_all(b"\n")?;
-        } else {
-            report::file(&mut out, &verdict, true)?;
+    let (verdict, shown) = if args.json || args.html.is_some() {
+        match document::document(args)? {
+            Ok((verdict, document)) => {
+                deliver(args, &mut out, &document)?;
+                (verdict, Exit::Accepted)
+            }
+            Err(exit) => return Ok(exit),
         }
-    }
+    } else {
+        human_report(args, &mut out)?
+    };
     out.flush()?;
     let mut summary = Summary::default();
-    summary.add(verdict.verdict);
-    Ok(summary.exit())
+    summary.add(&verdict);
+    Ok(summary.exit().or(shown))
+}
+
+/// Prints what is in an accepted file, or the fault.
+fn human_report(args: &Inspect, out: &mut output::Out) -> io::Result<(Report, Exit)> {
+    let mut shown = Ok(Exit::Accepted);
+    let verdict = judge(&Source::named(&args.path), &args.reading.options(), None, &mut |report, model, _| {
+        shown = show(out, args, report, &model);
+    });
+    let shown = shown?;
+    if verdict.fault.is_some() {
+        report::file(out, &verdict, true)?;
+    }
+    Ok((verdict, shown))
+}
+
+/// Shows an accepted file.
+fn show(out: &mut impl Write, args: &Inspect, report: &Report, model: &Model<'_>) -> io::Result<Exit> {
+    match (model, &args.tensor) {
+        (Model::SafeTensors(header), Some(wanted)) => {
+            return one::show(out, wanted, header.tensors().map(Tensor::from));
+        }
+        (Model::Gguf(header), Some(wanted)) => return one::show(out, wanted, header.tensors().map(Tensor::from)),
+        (Model::Index(..), Some(_)) => {
+            complain("an index says nothing of a tensor but its shard: inspect that");
+            return Ok(Exit::Trouble);
+        }
+        (Model::SafeTensors(header), None) => human::safetensors(out, report, header, args),
+        (Model::Gguf(header), None) => gguf::human(out, report, header, args),
+        (Model::Index(index, shards), None) => index::human(out, report, index, shards, args.all),
+    }?;
+    Ok(Exit::Accepted)
+}
+
+/// Prints the document, or saves its page.
+fn deliver(args: &Inspect, out: &mut output::Out, document: &[u8]) -> io::Result<()> {
+    let Some(path) = &args.html else { return out.write_all(document) };
+    page::save(path, document)?;
+    writeln!(out, "the page is in {}", text::path(path))
 }

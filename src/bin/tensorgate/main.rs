@@ -10,11 +10,14 @@
     clippy::unreachable
 )]
 
+mod about;
 mod args;
+mod book;
 mod check;
 mod convert;
 mod diff;
 mod excerpt;
+mod explain;
 mod gpt2;
 mod hash;
 mod inspect;
@@ -34,12 +37,13 @@ mod work;
 use std::io;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 use args::{Args, Command};
 
 fn main() -> ExitCode {
-    let outcome = match Args::parse().command {
+    let args = Args::from_arg_matches(&about::command().get_matches()).unwrap_or_else(|error| error.exit());
+    let outcome = match args.command {
         Command::Check(args) => check::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Generate(args) => gpt2::generate::run(&args),
@@ -50,6 +54,9 @@ fn main() -> ExitCode {
         Command::Quantize(args) => quantize::run(&args),
         Command::Metadata(args) => metadata::run(&args),
         Command::Tokenize(args) => tokenize::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Completions(args) => about::completions(&args),
+        Command::Man(args) => about::man(&args),
     };
     match outcome {
         Ok(exit) => exit.into(),
@@ -70,6 +77,13 @@ enum Exit {
     Trouble,
     /// A signal with this number asked the program to end.
     Stopped(u8),
+}
+
+impl Exit {
+    /// This one, or where it is no trouble the other.
+    fn or(self, other: Self) -> Self {
+        if self == Self::Accepted { other } else { self }
+    }
 }
 
 impl From<Exit> for ExitCode {

@@ -1,11 +1,14 @@
 //! Standard output: coloured on terminals only, and JSON in plain ASCII.
 
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 use anstream::AutoStream;
+use anstream::adapter::StripBytes;
 use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::ser::Formatter;
+use tensorgate::file::Atomic;
 
 /// Standard output. Styles are dropped where it is no terminal or `NO_COLOR` is set.
 pub(crate) type Out = BufWriter<AutoStream<io::StdoutLock<'static>>>;
@@ -13,6 +16,49 @@ pub(crate) type Out = BufWriter<AutoStream<io::StdoutLock<'static>>>;
 /// Opens it.
 pub(crate) fn stdout() -> Out {
     BufWriter::new(AutoStream::auto(io::stdout().lock()))
+}
+
+/// Where a report goes: standard output, or a file that appears when it is whole.
+pub(crate) enum Sink {
+    Stdout(Out),
+    File(Box<Atomic<'static>>, StripBytes),
+}
+
+impl Sink {
+    /// Opens it.
+    pub(crate) fn new(path: Option<&Path>) -> io::Result<Self> {
+        let Some(path) = path else { return Ok(Self::Stdout(stdout())) };
+        let file = Atomic::create(path).map_err(io::Error::other)?;
+        Ok(Self::File(Box::new(file), StripBytes::new()))
+    }
+
+    /// Ends the report.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        match self {
+            Self::Stdout(mut out) => out.flush(),
+            Self::File(file, _) => file.commit().map_err(io::Error::other),
+        }
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(out) => out.write(bytes),
+            Self::File(file, styles) => {
+                styles.strip_next(bytes).try_for_each(|plain| file.write_all(plain))?;
+                Ok(bytes.len())
+            }
+        }
+    }
+
+    /// Nobody reads a file that is not whole, so that only standard output is flushed.
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(out) => out.flush(),
+            Self::File(..) => Ok(()),
+        }
+    }
 }
 
 /// How the report of files that were written was printed. Where it could not be, the files are there all the same.

@@ -79,7 +79,7 @@ impl Lost {
         }
         out.flush()?;
         let mut summary = Summary::default();
-        summary.add(report.verdict);
+        summary.add(report);
         Ok(summary.exit())
     }
 }

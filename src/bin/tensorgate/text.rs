@@ -25,6 +25,11 @@ pub(crate) fn printable(text: &str) -> String {
     out
 }
 
+/// The text with its lines joined, and everything else but printable ASCII escaped.
+pub(crate) fn lines(text: &str) -> String {
+    ascii(&text.lines().collect::<Vec<_>>().join(" "))
+}
+
 /// Characters of a name that are shown in a message.
 const NAME: usize = 60;
 
@@ -65,6 +70,13 @@ pub(crate) fn short(text: &str, columns: usize) -> String {
     out
 }
 
+/// The name that was probably meant, if one is like it.
+pub(crate) fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let likeness = |name: &'n str| (strsim::jaro_winkler(wrong, name), name);
+    let best = names.map(likeness).max_by(|(a, _), (b, _)| a.total_cmp(b));
+    best.filter(|(likeness, _)| *likeness > 0.85).map(|(_, name)| name)
+}
+
 /// Bytes for people: `12 bytes`, `1.5 KiB (1536 bytes)`.
 pub(crate) fn size(bytes: u64) -> String {
     match rounded(bytes) {
@@ -72,6 +84,11 @@ pub(crate) fn size(bytes: u64) -> String {
         None if bytes == 1 => "1 byte".to_owned(),
         None => format!("{bytes} bytes"),
     }
+}
+
+/// Bytes for people, in one unit: `12 bytes`, `1.5 KiB`.
+pub(crate) fn rough(bytes: u64) -> String {
+    rounded(bytes).unwrap_or_else(|| count(bytes, "byte"))
 }
 
 /// Bytes in the largest unit of which there is at least one, to a tenth, rounded down; none below a KiB.

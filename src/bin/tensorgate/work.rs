@@ -115,6 +115,16 @@ impl Work {
         if let Ok(style) = style { bar.with_style(style.progress_chars("=> ")) } else { bar }
     }
 
+    /// A bar for so many files.
+    pub(crate) fn count(&self, files: u64) -> ProgressBar {
+        if !self.bars {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template("[{bar:25}] {pos}/{len} files, {per_sec}, {eta} left");
+        let bar = ProgressBar::with_draw_target(Some(files), ProgressDrawTarget::stderr_with_hz(10));
+        if let Ok(style) = style { bar.with_style(style.progress_chars("=> ")) } else { bar }
+    }
+
     /// Has `each` called with every item, by all threads, until there are no more, one fails or the work is to end.
     /// Every thread begins with a state of its own. Items are given out in their order.
     ///

@@ -56,6 +56,11 @@ impl<'w> Deep<'w> {
         Self { work, options, known: HashMap::new(), wanted: Wanted::Nothing }
     }
 
+    /// How the next file is read.
+    pub(crate) const fn read_with(&mut self, options: Options) {
+        self.options = options;
+    }
+
     /// Takes note of an accepted file while its header is there.
     pub(crate) fn look(&mut self, report: &Report, model: &Model<'_>, head: &Head) {
         self.wanted = if head.file().is_none() && !matches!(model, Model::Index(..)) {

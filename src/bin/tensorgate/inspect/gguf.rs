@@ -6,9 +6,11 @@ use std::io::{self, Write};
 
 use tensorgate::gguf::{Endian, GgmlType, Header, Value};
 
-use super::human::{NAME, VALUE, cut, findings, heading, modules, total};
+use super::human::{NAME, VALUE, cut, eye, findings, heading, modules, total};
+use super::memory::{self, KvCache};
 use super::tensor::Tensor;
 use super::totals::totals;
+use crate::args::Inspect;
 use crate::output::FAINT;
 use crate::report::Report;
 use crate::text;
@@ -32,21 +34,23 @@ const FACTS: [(&str, &str); 7] = [
 ];
 
 /// Everything, in the order in which one asks.
-pub(super) fn human(out: &mut impl Write, report: &Report, header: &Header<'_>, all: bool) -> io::Result<()> {
+pub(super) fn human(out: &mut impl Write, report: &Report, header: &Header<'_>, args: &Inspect) -> io::Result<()> {
     let tensors = || header.tensors().map(Tensor::from);
     let (sum, by_kind) = totals(tensors(), GgmlType::ALL.iter().filter_map(|kind| kind.name()));
     heading(out, report, &format!("GGUF version {}, {}", header.version(), order(header.endian())))?;
     let start = header.data_offset();
     let alignment = text::count(header.alignment().into(), "byte");
     writeln!(out, "data        begins at byte {start}, tensors aligned to {alignment}")?;
-    model(out, header, all)?;
+    model(out, header, args.all)?;
     writeln!(out, "total       {}{}", total(&sum), bits(sum.bits()))?;
     for (kind, totals) in &by_kind {
         writeln!(out, "{kind:<12}{}{}", total(totals), bits(totals.bits()))?;
     }
-    pairs(out, header, all)?;
+    memory::print(out, &sum, KvCache::of_gguf(header))?;
+    pairs(out, header, args.all)?;
     findings(out, report)?;
-    modules(out, tensors(), all)
+    eye(out, args, tensors, start, report.size, &by_kind, &sum)?;
+    modules(out, tensors(), args)
 }
 
 fn bits(bits: Option<String>) -> String {

@@ -6,8 +6,12 @@ use tensorgate::safetensors::Header;
 use tensorgate::{Dtype, Shape};
 
 use super::group::{Named, groups, sorted};
+use super::layout;
+use super::memory::{self, KvCache};
 use super::tensor::Tensor;
 use super::totals::{Totals, alignment, totals};
+use super::tree::{self, Node, bar, share};
+use crate::args::Inspect;
 use crate::output::{FAINT, ODD, STRONG};
 use crate::report::Report;
 use crate::text;
@@ -18,7 +22,12 @@ pub(super) const VALUE: usize = 80;
 const DIMS: usize = 8;
 
 /// Everything, in the order in which one asks: what it is, how large, what its metadata says, then its tensors.
-pub(super) fn safetensors(out: &mut impl Write, report: &Report, header: &Header<'_>, all: bool) -> io::Result<()> {
+pub(super) fn safetensors(
+    out: &mut impl Write,
+    report: &Report,
+    header: &Header<'_>,
+    args: &Inspect,
+) -> io::Result<()> {
     let tensors = || header.tensors().map(Tensor::from);
     let (sum, by_dtype) = totals(tensors(), Dtype::ALL.iter().map(|dtype| dtype.tag()));
     heading(out, report, "safetensors")?;
@@ -29,9 +38,34 @@ pub(super) fn safetensors(out: &mut impl Write, report: &Report, header: &Header
     for (dtype, totals) in &by_dtype {
         writeln!(out, "{dtype:<12}{}", total(totals))?;
     }
-    metadata(out, header, all)?;
+    memory::print(out, &sum, KvCache::beside(&report.path))?;
+    metadata(out, header, args.all)?;
     findings(out, report)?;
-    modules(out, tensors(), all)
+    eye(out, args, tensors, start, report.size, &by_dtype, &sum)?;
+    modules(out, tensors(), args)
+}
+
+/// What the model is made of, as pictures: types, modules, and where they lie in the file.
+pub(super) fn eye<'a, I: Iterator<Item = Tensor<'a>>>(
+    out: &mut impl Write,
+    args: &Inspect,
+    tensors: impl Fn() -> I,
+    start: u64,
+    size: Option<u64>,
+    kinds: &[(&'static str, Totals)],
+    sum: &Totals,
+) -> io::Result<()> {
+    if kinds.len() > 1 {
+        writeln!(out, "\n{STRONG}types{STRONG:#}{FAINT}  by size{FAINT:#}")?;
+        let mut kinds = kinds.to_vec();
+        kinds.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.bytes));
+        for (kind, totals) in kinds {
+            let (share, bar) = (share(totals.bytes, sum.bytes), bar(totals.bytes, sum.bytes));
+            writeln!(out, "  {kind:<10}  {share:>6}  {bar}")?;
+        }
+    }
+    tree::print(out, &Node::new(tensors(), args.depth))?;
+    layout::print(out, tensors, start, size)
 }
 
 /// What the file is, and how large.
@@ -57,10 +91,13 @@ pub(super) fn findings(out: &mut impl Write, report: &Report) -> io::Result<()> 
 pub(super) fn modules<'a>(
     out: &mut impl Write,
     tensors: impl Iterator<Item = Tensor<'a>>,
-    all: bool,
+    args: &Inspect,
 ) -> io::Result<()> {
+    if args.summary {
+        return Ok(());
+    }
     for (name, tensors) in groups(&sorted(tensors)) {
-        module(out, name, tensors, all)?;
+        module(out, name, tensors, args.all)?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tensorgate::safetensors::Header;
 use tensorgate::{Dtype, Shape};
 
+use super::memory::{self, KvCache};
 use super::tensor::Tensor;
 use super::totals::{Totals, alignment, totals};
 use crate::output;
@@ -35,6 +36,7 @@ impl Serialize for Document<'_> {
         map.serialize_entry("parameters", &sum.parameters)?;
         map.serialize_entry("data_bytes", &sum.bytes)?;
         map.serialize_entry("dtypes", &kinds("dtype", &by_dtype))?;
+        map.serialize_entry("memory", &memory::json(&sum, KvCache::beside(&self.report.path)))?;
         map.serialize_entry("metadata", &self.header.metadata().map(Metadata))?;
         map.serialize_entry(
             "tensors",

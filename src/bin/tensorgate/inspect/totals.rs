@@ -17,6 +17,12 @@ impl Totals {
         self.bytes = self.bytes.saturating_add(tensor.span.len());
     }
 
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.tensors = self.tensors.saturating_add(other.tensors);
+        self.parameters = self.parameters.saturating_add(other.parameters);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+
     /// Bits that an element takes on average, to a hundredth, rounded; none without elements.
     pub(super) fn bits(&self) -> Option<String> {
         let hundredths = u128::from(self.bytes).saturating_mul(800);

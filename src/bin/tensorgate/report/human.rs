@@ -21,13 +21,19 @@ pub(crate) fn file(out: &mut impl Write, report: &Report, verbose: bool) -> io::
         None => writeln!(out, "{FAINT}  ({}){FAINT:#}", summary(report))?,
         Some(fault) => fault_lines(out, fault)?,
     }
-    for note in &report.findings {
-        if note.severity == Severity::Note && !verbose {
+    if report.fault.is_some() && report.known.fault {
+        writeln!(out, "    {FAINT}this is in the baseline{FAINT:#}")?;
+    }
+    for (place, note) in report.findings.iter().enumerate() {
+        let known = report.known.finding(place);
+        if (note.severity == Severity::Note || known) && !verbose {
             continue;
         }
         let style = if note.severity == Severity::Note { FAINT } else { ODD };
         let message = text::ascii(&note.message);
-        writeln!(out, "    {style}{}{style:#} {} at byte {}: {message}", note.severity, note.code, note.offset)?;
+        let known = if known { " (in the baseline)" } else { "" };
+        let (severity, code, offset) = (note.severity, note.code, note.offset);
+        writeln!(out, "    {style}{severity}{style:#} {code} at byte {offset}: {message}{known}")?;
     }
     if let Some(data) = report.data.as_ref().filter(|_| verbose) {
         super::data::human(out, data)?;
@@ -62,6 +68,16 @@ fn fault_lines(out: &mut impl Write, fault: &Fault) -> io::Result<()> {
 
 /// The last line.
 pub(crate) fn end(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
-    let Summary { accepted, rejected, unreadable, skipped } = summary;
-    writeln!(out, "{accepted} accepted, {rejected} rejected, {unreadable} unreadable, {skipped} skipped")
+    let Summary { accepted, rejected, unreadable, skipped, .. } = summary;
+    write!(out, "{accepted} accepted, {rejected} rejected, {unreadable} unreadable, {skipped} skipped")?;
+    for (count, what) in [
+        (summary.known, "in the baseline"),
+        (summary.unchecked, "not checked any more"),
+        (summary.cached, "of the accepted known from the cache"),
+    ] {
+        if count > 0 {
+            write!(out, ", {count} {what}")?;
+        }
+    }
+    writeln!(out)
 }

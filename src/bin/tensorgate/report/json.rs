@@ -5,15 +5,20 @@ use serde_json::{Map, Value, json};
 use super::{Report, Summary};
 use crate::text;
 
+/// The version of the form, which `docs/schema/check.schema.json` describes.
+pub(crate) const VERSION: u32 = 1;
+
 /// One file. Keys that do not apply are null, so that each object has the same ones.
 pub(crate) fn file(report: &Report) -> Value {
     let fault = report.fault.as_ref();
     let findings: Vec<Value> = report
         .findings
         .iter()
-        .map(|note| {
-            let (severity, message) = (note.severity.as_str(), text::ascii(&note.message));
-            json!({"severity": severity, "code": note.code, "offset": note.offset, "message": message})
+        .enumerate()
+        .map(|(place, note)| {
+            let (severity, message, known) =
+                (note.severity.as_str(), text::ascii(&note.message), report.known.finding(place));
+            json!({"severity": severity, "code": note.code, "offset": note.offset, "message": message, "known": known})
         })
         .collect();
     let mut object = path(report);
@@ -21,6 +26,7 @@ pub(crate) fn file(report: &Report) -> Value {
     let rest = json!({
         "format": report.format.as_str(),
         "verdict": report.verdict.as_str(),
+        "known": report.is_known(),
         "code": fault.map(|fault| fault.code),
         "offset": fault.and_then(|fault| fault.offset),
         "message": fault.map(|fault| text::ascii(&fault.message)),
@@ -56,6 +62,13 @@ pub(crate) fn path(report: &Report) -> Map<String, Value> {
 
 /// The counts.
 pub(crate) fn summary(summary: &Summary) -> Value {
-    let Summary { accepted, rejected, unreadable, skipped } = summary;
-    json!({"accepted": accepted, "rejected": rejected, "unreadable": unreadable, "skipped": skipped})
+    let Summary { accepted, rejected, unreadable, skipped, known, unchecked, cached: _ } = summary;
+    json!({
+        "accepted": accepted,
+        "rejected": rejected,
+        "unreadable": unreadable,
+        "skipped": skipped,
+        "known": known,
+        "unchecked": unchecked,
+    })
 }

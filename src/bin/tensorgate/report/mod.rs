@@ -1,8 +1,12 @@
 //! What is said of a file.
 
 mod data;
+mod github;
 pub(crate) mod human;
 pub(crate) mod json;
+mod junit;
+mod printer;
+mod sarif;
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +14,7 @@ use tensorgate::audit::Severity;
 use tensorgate::file::ReadError;
 
 pub(crate) use data::{Data, Odd};
+pub(crate) use printer::Printer;
 
 use crate::Exit;
 use crate::excerpt::Excerpt;
@@ -114,6 +119,24 @@ pub(crate) struct Report {
     pub(crate) tensors: Option<u64>,
     /// What is in the tensors, where they were looked at.
     pub(crate) data: Option<Data>,
+    /// What of it is in the baseline.
+    pub(crate) known: Known,
+    /// Whether the file was not read, since it had not changed.
+    pub(crate) cached: bool,
+}
+
+/// What of a report is in the baseline.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) fault: bool,
+    pub(crate) findings: Vec<bool>,
+}
+
+impl Known {
+    /// Whether the finding at that place is.
+    pub(crate) fn finding(&self, place: usize) -> bool {
+        self.findings.get(place).copied().unwrap_or_default()
+    }
 }
 
 impl Report {
@@ -128,7 +151,17 @@ impl Report {
             size: None,
             tensors: None,
             data: None,
+            known: Known::default(),
+            cached: false,
         }
+    }
+
+    /// Whether all for which it is rejected is in the baseline.
+    pub(crate) fn is_known(&self) -> bool {
+        let errors = self.findings.iter().enumerate().filter(|(_, note)| note.severity == Severity::Error);
+        self.verdict == Verdict::Rejected
+            && self.known.fault
+            && errors.into_iter().all(|(place, _)| self.known.finding(place))
     }
 
     /// A rejected file.
@@ -163,23 +196,31 @@ pub(crate) struct Summary {
     pub(crate) rejected: u64,
     pub(crate) unreadable: u64,
     pub(crate) skipped: u64,
+    /// Rejected for what is in the baseline.
+    pub(crate) known: u64,
+    /// Not looked at any more.
+    pub(crate) unchecked: u64,
+    /// Of the accepted ones those that were not read again.
+    pub(crate) cached: u64,
 }
 
 impl Summary {
-    pub(crate) fn add(&mut self, verdict: Verdict) {
-        let count = match verdict {
+    pub(crate) fn add(&mut self, report: &Report) {
+        let count = match report.verdict {
             Verdict::Accepted => &mut self.accepted,
+            Verdict::Rejected if report.is_known() => &mut self.known,
             Verdict::Rejected => &mut self.rejected,
             Verdict::Unreadable => &mut self.unreadable,
         };
         *count = count.saturating_add(1);
+        self.cached = self.cached.saturating_add(u64::from(report.cached));
     }
 
     /// A rejected file counts more than one that could not be read: it is a verdict.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self { rejected: 1.., .. } => Exit::Rejected,
-            Self { unreadable: 1.., .. } | Self { accepted: 0, .. } => Exit::Trouble,
+            Self { unreadable: 1.., .. } | Self { accepted: 0, known: 0, .. } => Exit::Trouble,
             _ => Exit::Accepted,
         }
     }

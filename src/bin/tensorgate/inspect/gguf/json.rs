@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use tensorgate::gguf::{Array, GgmlType, Header, Pair, Value};
 
 use super::super::json::{Tensors, kinds, report as report_entries};
+use super::super::memory::{self, KvCache};
 use super::super::tensor::Tensor;
 use super::super::totals::totals;
 use super::{facts, order};
@@ -42,6 +43,7 @@ impl Serialize for Document<'_> {
         map.serialize_entry("parameters", &sum.parameters)?;
         map.serialize_entry("data_bytes", &sum.bytes)?;
         map.serialize_entry("types", &kinds("type", &by_kind))?;
+        map.serialize_entry("memory", &memory::json(&sum, KvCache::of_gguf(header)))?;
         map.serialize_entry("metadata", &Pairs(header))?;
         map.serialize_entry("tensors", &Tensors { label: "type", tensors })?;
         map.end()

@@ -90,11 +90,22 @@ fn main() {
     for (name, text) in &parts {
         row(&tokenizer, name, text);
     }
-    for (name, unit) in
-        [("a's", "a"), ("blanks", " "), ("tabs", "\t"), ("newlines", "\n"), ("digits", "7"), ("emoji", "😀")]
-    {
+    let runs = [
+        ("a's", "a"),
+        ("equal signs", "="),
+        ("blanks", " "),
+        ("tabs", "\t"),
+        ("newlines", "\n"),
+        ("digits", "7"),
+        ("emoji", "😀"),
+        ("one ideograph", "中"),
+    ];
+    for (name, unit) in runs {
         row(&tokenizer, name, unit.repeat(1_000_000 / unit.len()).as_bytes());
     }
-    row(&tokenizer, "random bytes", &text::random(1_000_000));
+    let random = text::random(1_000_000);
+    let letters: Vec<u8> = random.iter().map(|byte| b'a' + byte % 26).collect();
+    row(&tokenizer, "random bytes", &random);
+    row(&tokenizer, "random letters", &letters);
     threads(&tokenizer, &mixed);
 }

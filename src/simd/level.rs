@@ -128,8 +128,15 @@ const ISAS: &[Isa] = &[Isa::Scalar, Isa::Portable];
 /// Every feature that a level's kernels enable is asked for here: the proofs of the kernels rest on it.
 #[cfg(target_arch = "x86_64")]
 fn detect() -> Isa {
-    let avx2 =
-        is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c");
+    // Counting of bits comes with every processor that has AVX2.
+    let bits = is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt");
+    let avx2 = bits
+        && is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c");
     let avx512 = avx2
         && is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")

@@ -1,25 +1,34 @@
 //! Pieces met before, and their tokens: bounded, and exact since each is kept whole.
 //!
-//! Tiny pieces have a table of their own, in [`tiny`](super::tiny). Short ones stand in sets of two that fill a line of the
-//! machine's cache; a set has the newest of those that were kept. Longer ones, and short ones of
-//! many tokens, have two places for each hash.
+//! Which table a piece may stand in follows from its length and first bytes, and which line there from its hash: one line
+//! of the machine's cache is asked for, or two neighbours, and nothing else is looked at. Tiny pieces are in
+//! [`tiny`](super::tiny), and what is pushed out of there among the short ones. A piece of more tokens than its table has
+//! places for is not kept.
 
 use alloc::vec::Vec;
 
-use super::hash::{Key, LongKey, Seed, low, words};
-use super::tiny::{Tinies, short_key};
+use super::hash::{KEY_LEN, Key, LONG_KEY_LEN, LongKey, Seed, key, long_key, low, words};
+use super::tiny::{TINY_LEN, Tinies, short_key};
 use crate::num;
 
-/// Sets of short pieces: 8 MiB.
-const SETS: u32 = 1 << 17;
-/// Places for longer ones: 8 MiB.
-const LONGS: u32 = 1 << 17;
+/// Pairs of short pieces: 4 MiB.
+const SHORTS: usize = 1 << 16;
+/// Pairs of longer ones: 8 MiB.
+const LONGS: usize = 1 << 16;
+/// Pairs of the longest: 6 MiB.
+const RUNS: usize = 1 << 14;
 
-/// The most tokens of a short piece, and of a longer one.
+/// The most tokens of a short piece, and of a longer one, and one place that says how many there are.
 pub(super) const SHORT_IDS: usize = 8;
 pub(super) const LONG_IDS: usize = 16;
-/// The most tokens of the longest that are kept.
+/// The same of the longest that are kept.
 pub(super) const RUN_IDS: usize = 64;
+
+/// The longest piece of characters of three bytes or more that is likely to have at most 15 tokens.
+const DENSE_LEN: usize = 21;
+
+/// The longest piece that is kept.
+pub(super) const RUN_LEN: usize = 64;
 
 /// Ids of 16 bits, or in a larger vocabulary of two halves, low one first; the last place says how many there are.
 type Ids<const N: usize> = [u16; N];
@@ -31,14 +40,8 @@ struct Short {
     ids: Ids<SHORT_IDS>,
 }
 
-/// Two short pieces, in one line of the machine's cache.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(align(64))]
-struct Set([Short; 2]);
-
 /// A piece of at most 31 bytes.
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(align(64))]
 struct Long {
     key: LongKey,
     ids: Ids<LONG_IDS>,
@@ -46,49 +49,48 @@ struct Long {
 
 /// A piece of at most 64 bytes: rulings, indentation, long words.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
 struct Run {
     bytes: [u8; RUN_LEN],
+    /// The high half of the last place is the length.
     ids: Ids<RUN_IDS>,
-    len: u8,
 }
 
 impl Run {
     #[inline]
-    fn is(&self, piece: &[u8]) -> bool {
-        usize::from(self.len) == piece.len() && self.bytes.get(..piece.len()) == Some(piece)
+    fn len(&self) -> usize {
+        self.ids.last().map_or(0, |last| usize::from(last >> 8))
     }
 }
 
 impl Default for Run {
     fn default() -> Self {
-        Self { bytes: [0; RUN_LEN], ids: [0; RUN_IDS], len: 0 }
+        Self { bytes: [0; RUN_LEN], ids: [0; RUN_IDS] }
     }
 }
 
-/// The longest piece that is kept.
-pub(super) const RUN_LEN: usize = 64;
-/// Places for such: 4 MiB.
-const RUNS: u32 = 1 << 14;
+/// Two pieces that have the same place: the one that was kept last, and the one before.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Pair<T>([T; 2]);
 
 /// All tables. Without memory for them, or where they are not wanted, nothing is found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
     pub(super) tinies: Tinies,
-    sets: Vec<Set>,
-    longs: Vec<Long>,
-    runs: Vec<Run>,
+    shorts: Vec<Pair<Short>>,
+    longs: Vec<Pair<Long>>,
+    runs: Vec<Pair<Run>>,
     /// Whether ids take two places.
     pub(super) wide: bool,
     /// How often there was no free place.
     full: u32,
 }
 
-/// Where a piece stands: the table in the highest bits, and the place in it.
+/// Where a piece may stand: the table in the highest bits, and the hash for the pair in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spot(u32);
+pub(super) struct Place(u32);
 
-/// The tables that a [`Spot`] is in.
+/// The table that a [`Place`] is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Table {
     Short,
@@ -97,9 +99,40 @@ pub(super) enum Table {
     None,
 }
 
-impl Spot {
+impl Place {
     /// Nowhere.
     pub(super) const NONE: Self = Self(u32::MAX);
+
+    #[inline]
+    fn new(table: u32, hash: u64) -> Self {
+        Self(table << 30 | low(hash >> 34))
+    }
+
+    #[inline]
+    fn short(seed: Seed, key: Key) -> Self {
+        Self::new(0, seed.short(key))
+    }
+
+    #[inline]
+    fn long(seed: Seed, key: LongKey) -> Self {
+        Self::new(1, seed.long(key))
+    }
+
+    #[inline]
+    fn run(seed: Seed, piece: &[u8]) -> Self {
+        Self::new(2, seed.piece(piece))
+    }
+
+    /// That of a piece.
+    pub(super) fn of(seed: Seed, piece: &[u8]) -> Self {
+        let byte = |at: usize| piece.get(at).copied().unwrap_or(0);
+        match table(piece.len(), byte(0), byte(1)) {
+            Table::Short => Self::short(seed, key(piece)),
+            Table::Long => Self::long(seed, long_key(piece)),
+            Table::Run => Self::run(seed, piece),
+            Table::None => Self::NONE,
+        }
+    }
 
     #[inline]
     pub(super) const fn table(self) -> Table {
@@ -111,16 +144,54 @@ impl Spot {
         }
     }
 
+    /// The pair in a table of `pairs`, which is a power of two or none.
     #[inline]
-    fn index(self) -> usize {
-        num::widen32(self.0 & (u32::MAX >> 2))
+    fn index(self, pairs: usize) -> usize {
+        num::widen32(self.0 & (u32::MAX >> 2)) & pairs.wrapping_sub(1)
     }
 }
 
-/// `count` empty places, or none where there is no memory for them.
-fn places<T: Clone + Default>(count: usize) -> Vec<T> {
-    super::hash::zeros(count).unwrap_or_default()
+/// The table for a piece of this length and these first bytes. Characters of two and three bytes have more tokens to a
+/// byte than ASCII has, so that such pieces need more places.
+#[inline]
+fn table(len: usize, first: u8, second: u8) -> Table {
+    let (short, long) = match if first == b' ' { second } else { first } {
+        0..0x80 => (KEY_LEN, LONG_KEY_LEN),
+        0x80..0xE0 => (TINY_LEN, LONG_KEY_LEN),
+        _ => (TINY_LEN, DENSE_LEN),
+    };
+    match len {
+        0 => Table::None,
+        len if len <= short => Table::Short,
+        len if len <= long => Table::Long,
+        1..=RUN_LEN => Table::Run,
+        _ => Table::None,
+    }
 }
+
+/// [`Place::of`] the `len` bytes from `from` on, behind which there are 32 more.
+#[inline]
+pub(super) fn place_at(seed: Seed, text: &[u8], from: usize, len: usize) -> Place {
+    let byte = |at: usize| text.get(from.wrapping_add(at)).copied().unwrap_or(0);
+    match table(len, byte(0), if len > 1 { byte(1) } else { 0 }) {
+        Table::Short => key_at(text, from, len).map_or(Place::NONE, |key| Place::short(seed, key)),
+        Table::Long => long_key_at(text, from, len).map_or(Place::NONE, |key| Place::long(seed, key)),
+        Table::Run => text.get(from..from.wrapping_add(len)).map_or(Place::NONE, |piece| Place::run(seed, piece)),
+        Table::None => Place::NONE,
+    }
+}
+
+/// Asks for a line of the machine's cache.
+#[cfg(feature = "std")]
+#[inline]
+pub(super) fn ask<T>(all: &[T], index: usize) {
+    crate::simd::text::prefetch(all, index);
+}
+
+/// There is no way to without what `std` has.
+#[cfg(not(feature = "std"))]
+#[inline]
+pub(super) const fn ask<T>(_: &[T], _: usize) {}
 
 /// The ids in the first places, and how many they are.
 #[inline]
@@ -162,11 +233,6 @@ fn same<const N: usize>(one: &[u64; N], other: &[u64; N]) -> bool {
     one.iter().zip(other).fold(0, |differ, (one, other)| differ | (one ^ other)) == 0
 }
 
-#[inline]
-fn place(hash: u64, places: u32) -> u32 {
-    low(hash >> 32) & places.wrapping_sub(1)
-}
-
 /// Whether it is time to push something out: one time in four. A text that goes round in more pieces than there are places
 /// would otherwise never find one.
 #[inline]
@@ -175,181 +241,168 @@ pub(super) const fn is_turn(full: &mut u32) -> bool {
     full.is_multiple_of(4)
 }
 
-/// A place and its neighbour, which is the other choice for its hashes.
-fn pair<T>(places: &mut [T], place: u32) -> Option<[&mut T; 2]> {
-    let (pairs, _) = places.as_chunks_mut::<2>();
-    let [even, odd] = pairs.get_mut(num::widen32(place >> 1))?;
-    Some(if place & 1 == 0 { [even, odd] } else { [odd, even] })
+/// Which of a pair it is, if any.
+#[inline]
+fn find<T>(pairs: &[Pair<T>], place: Place, is: impl Fn(&T) -> bool) -> Option<&T> {
+    let Pair(pair) = pairs.get(place.index(pairs.len()))?;
+    // Which of the two it is cannot be foretold, so no branch.
+    let which = pair.first().map_or(0, |first| usize::from(!is(first)));
+    pair.get(which).filter(|found| is(found))
+}
+
+/// Puts one in front, if its place is free or it is time.
+fn put<T: Copy>(pairs: &mut [Pair<T>], place: Place, new: T, is_free: impl Fn(&T) -> bool, full: &mut u32) {
+    if let Some(Pair(pair)) = pairs.get_mut(place.index(pairs.len())) {
+        let [first, second] = *pair;
+        if is_free(&second) || is_turn(full) {
+            *pair = [new, first];
+        }
+    }
 }
 
 impl Cache {
-    /// Empty tables of the usual size, for a vocabulary of `tokens`.
-    pub(super) fn new(tokens: usize) -> Self {
+    /// Empty tables for a vocabulary of `tokens` and texts of that many bytes: 19 MiB at most.
+    pub(super) fn new(tokens: usize, text: usize) -> Self {
+        // A text has a new piece every sixteen bytes or more.
+        let places = (text / 16).max(64);
         Self {
-            tinies: Tinies::new(),
-            sets: places(num::widen32(SETS)),
-            longs: places(num::widen32(LONGS)),
-            runs: places(num::widen32(RUNS)),
+            tinies: Tinies::new(places),
+            shorts: pairs(SHORTS, places),
+            longs: pairs(LONGS, places),
+            runs: pairs(RUNS, places / 4),
             wide: tokens > 1 << 16,
             full: 0,
         }
     }
 
+    /// Asks for what is at a place.
+    #[inline]
+    pub(super) fn ask(&self, place: Place) {
+        match place.table() {
+            Table::Short => ask(&self.shorts, place.index(self.shorts.len())),
+            Table::Long => {
+                let pair = self.longs.get(place.index(self.longs.len())).map_or(&[][..], |Pair(pair)| pair);
+                ask(pair, 0);
+                ask(pair, 1);
+            }
+            Table::Run => ask(&self.runs, place.index(self.runs.len())),
+            Table::None => {}
+        }
+    }
+
     /// Keeps a tiny piece, and what stood in its place among the short ones; false where it is not kept.
     pub(super) fn put_tiny(&mut self, seed: Seed, key: u64, ids: &[u32]) -> bool {
-        if self.tinies.is_full(seed.tiny(key)) && !is_turn(&mut self.full) {
+        let place = self.tinies.place(seed.tiny(key));
+        if self.tinies.is_full(place) && !is_turn(&mut self.full) {
             return false;
         }
-        let Some((old, found)) = self.tinies.put(key, seed.tiny(key), ids, self.wide) else { return false };
+        let Some((old, found)) = self.tinies.put(key, place, ids, self.wide) else { return false };
         if old != 0 {
             let (ids, count) = found.ids(self.wide);
             let (key, ids) = (short_key(old), ids.get(..count).unwrap_or_default());
-            let hash = seed.short(key);
-            if self.short(key, hash) == Spot::NONE {
-                self.put_short(key, hash, ids);
+            let place = Place::short(seed, key);
+            if self.short_ids(place, key).1 == 0 {
+                self.put_short(place, key, ids);
             }
         }
         true
-    }
-
-    /// Something of the set of a short piece.
-    #[inline]
-    pub(super) fn touch_short(&self, hash: u64) -> u64 {
-        self.sets.get(num::widen32(place(hash, SETS))).map_or(0, |Set([first, _])| first.key[0])
-    }
-
-    /// Something of the places of a longer piece.
-    #[inline]
-    pub(super) fn touch_long(&self, hash: u64) -> u64 {
-        let place = place(hash, LONGS);
-        let read = |place| self.longs.get(num::widen32(place)).map_or(0, |long| long.key[0]);
-        read(place) ^ read(place ^ 1)
-    }
-
-    /// Something of the first place of one of the longest pieces.
-    #[inline]
-    pub(super) fn touch_run(&self, hash: u64) -> u64 {
-        let run = self.runs.get(num::widen32(place(hash, RUNS)));
-        run.map_or(0, |run| u64::from(run.bytes[0] ^ run.len) ^ u64::from(run.ids[0] ^ run.ids[32]))
-    }
-
-    /// Where a short piece stands.
-    #[inline]
-    pub(super) fn short(&self, key: Key, hash: u64) -> Spot {
-        let place = place(hash, SETS);
-        let Some(Set([first, second])) = self.sets.get(num::widen32(place)) else { return Spot::NONE };
-        let (first, second) = (same(&first.key, &key), same(&second.key, &key));
-        if first | second { Spot(place << 1 | u32::from(second)) } else { Spot::NONE }
     }
 
     /// The tokens of a short piece in the first places, and how many they are; 0 where it does not stand there.
     #[inline]
-    pub(super) fn short_ids(&self, spot: Spot, key: Key) -> ([u32; SHORT_IDS], usize) {
-        let set = self.sets.get(spot.index() >> 1);
-        match set.and_then(|Set(set)| set.get(spot.index() & 1)) {
-            Some(short) if same(&short.key, &key) => unpack(&short.ids, self.wide),
-            _ => ([0; SHORT_IDS], 0),
+    pub(super) fn short_ids(&self, place: Place, key: Key) -> ([u32; SHORT_IDS], usize) {
+        match find(&self.shorts, place, |short| same(&short.key, &key)) {
+            Some(short) => unpack(&short.ids, self.wide),
+            None => ([0; SHORT_IDS], 0),
         }
     }
 
-    /// Keeps a short piece; false where it has too many tokens.
-    pub(super) fn put_short(&mut self, key: Key, hash: u64, ids: &[u32]) -> bool {
-        let Some(ids) = pack(ids, self.wide) else { return false };
-        let Some(Set(set)) = self.sets.get_mut(num::widen32(place(hash, SETS))) else { return false };
-        let [first, second] = *set;
-        if second.key == [0; 2] || is_turn(&mut self.full) {
-            *set = [Short { key, ids }, first];
+    fn put_short(&mut self, place: Place, key: Key, ids: &[u32]) {
+        if let Some(ids) = pack(ids, self.wide) {
+            put(&mut self.shorts, place, Short { key, ids }, |short| short.key == [0; 2], &mut self.full);
         }
-        true
     }
 
-    /// Where a piece of up to 31 bytes stands.
+    /// The same of a longer one.
     #[inline]
-    pub(super) fn long(&self, key: LongKey, hash: u64) -> Spot {
-        let place = place(hash, LONGS);
-        for place in [place, place ^ 1] {
-            if self.longs.get(num::widen32(place)).is_some_and(|long| same(&long.key, &key)) {
-                return Spot(1 << 30 | place);
+    pub(super) fn long_ids(&self, place: Place, key: LongKey) -> ([u32; LONG_IDS], usize) {
+        match find(&self.longs, place, |long| same(&long.key, &key)) {
+            Some(long) => unpack(&long.ids, self.wide),
+            None => ([0; LONG_IDS], 0),
+        }
+    }
+
+    /// The same of one of the longest.
+    #[inline]
+    pub(super) fn run_ids(&self, place: Place, piece: &[u8]) -> ([u32; RUN_IDS], usize) {
+        match find(&self.runs, place, |run| run.len() == piece.len() && run.bytes.get(..piece.len()) == Some(piece))
+        {
+            Some(run) => {
+                let (ids, count) = unpack(&run.ids, self.wide);
+                (ids, count & 0xFF)
             }
-        }
-        Spot::NONE
-    }
-
-    /// The tokens of a piece of up to 31 bytes in the first places, and how many they are; 0 where it does not stand there.
-    #[inline]
-    pub(super) fn long_ids(&self, spot: Spot, key: LongKey) -> ([u32; LONG_IDS], usize) {
-        match self.longs.get(spot.index()) {
-            Some(long) if same(&long.key, &key) => unpack(&long.ids, self.wide),
-            _ => ([0; LONG_IDS], 0),
+            None => ([0; RUN_IDS], 0),
         }
     }
 
-    /// Keeps a piece of up to 31 bytes; false where it has too many tokens.
-    pub(super) fn put_long(&mut self, key: LongKey, hash: u64, ids: &[u32]) -> bool {
-        let Some(ids) = pack(ids, self.wide) else { return false };
-        let Some([first, second]) = pair(&mut self.longs, place(hash, LONGS)) else { return false };
-        let long = Long { key, ids };
-        if first.key == [0; 4] {
-            *first = long;
-        } else if second.key == [0; 4] || is_turn(&mut self.full) {
-            (*second, *first) = (*first, long);
-        }
-        true
-    }
-
-    /// Where a piece of up to [`RUN_LEN`] bytes stands.
-    #[inline]
-    pub(super) fn run(&self, piece: &[u8], hash: u64) -> Spot {
-        let place = place(hash, RUNS);
-        for place in [place, place ^ 1] {
-            if self.runs.get(num::widen32(place)).is_some_and(|run| run.is(piece)) {
-                return Spot(2 << 30 | place);
+    /// Appends the tokens of a piece that stands at a place; false where it does not.
+    pub(super) fn give(&self, place: Place, piece: &[u8], out: &mut Vec<u32>) -> bool {
+        let before = out.len();
+        match place.table() {
+            Table::Short => {
+                let (ids, count) = self.short_ids(place, key(piece));
+                out.extend_from_slice(ids.get(..count).unwrap_or_default());
             }
+            Table::Long => {
+                let (ids, count) = self.long_ids(place, long_key(piece));
+                out.extend_from_slice(ids.get(..count).unwrap_or_default());
+            }
+            Table::Run => {
+                let (ids, count) = self.run_ids(place, piece);
+                out.extend_from_slice(ids.get(..count).unwrap_or_default());
+            }
+            Table::None => {}
         }
-        Spot::NONE
+        out.len() > before
     }
 
-    /// Its tokens in the first places, and how many they are; 0 where it does not stand there.
-    #[inline]
-    pub(super) fn run_ids(&self, spot: Spot, piece: &[u8]) -> ([u32; RUN_IDS], usize) {
-        match self.runs.get(spot.index()) {
-            Some(run) if run.is(piece) => unpack(&run.ids, self.wide),
-            _ => ([0; RUN_IDS], 0),
-        }
-    }
-
-    /// Appends the tokens of a piece of up to [`RUN_LEN`] bytes; false where it is not known.
-    pub(super) fn give_run(&self, piece: &[u8], hash: u64, out: &mut Vec<u32>) -> bool {
-        let spot = self.run(piece, hash);
-        if spot == Spot::NONE {
-            return false;
-        }
-        let (ids, count) = self.run_ids(spot, piece);
-        out.extend_from_slice(ids.get(..count).unwrap_or_default());
-        count > 0
-    }
-
-    /// Keeps a piece of up to [`RUN_LEN`] bytes, if it has few enough tokens.
-    pub(super) fn put_run(&mut self, piece: &[u8], hash: u64, ids: &[u32]) {
-        let Some(ids) = pack(ids, self.wide) else { return };
-        let Some([first, second]) = pair(&mut self.runs, place(hash, RUNS)) else { return };
-        let place = if first.len == 0 {
-            first
-        } else if second.len == 0 || is_turn(&mut self.full) {
-            second
-        } else {
-            return;
-        };
-        if let Some(bytes) = place.bytes.get_mut(..piece.len()) {
-            bytes.copy_from_slice(piece);
-            place.ids = ids;
-            place.len = u8::try_from(piece.len()).unwrap_or(0);
+    /// Keeps a piece, if it has few enough tokens.
+    pub(super) fn put(&mut self, place: Place, piece: &[u8], ids: &[u32]) {
+        match place.table() {
+            Table::Short => self.put_short(place, key(piece), ids),
+            Table::Long => {
+                if let Some(ids) = pack(ids, self.wide) {
+                    let long = Long { key: long_key(piece), ids };
+                    put(&mut self.longs, place, long, |long| long.key == [0; 4], &mut self.full);
+                }
+            }
+            Table::Run => {
+                let mut run = Run::default();
+                if let (Some(bytes), Some(ids)) = (run.bytes.get_mut(..piece.len()), pack(ids, self.wide)) {
+                    bytes.copy_from_slice(piece);
+                    run.ids = ids;
+                    if let (Some(last), Ok(len)) = (run.ids.last_mut(), u16::try_from(piece.len())) {
+                        *last |= len << 8;
+                    }
+                    put(&mut self.runs, place, run, |run| run.len() == 0, &mut self.full);
+                }
+            }
+            Table::None => {}
         }
     }
 }
 
-/// Bytes of a window and what a key may be read from behind it.
-pub(super) const BLOCK: usize = 96;
+/// Empty pairs, at most `most`, for as many pieces, or none where there is no memory for them.
+pub(super) fn pairs<T: Clone + Default>(most: usize, pieces: usize) -> Vec<T> {
+    let count = pieces.div_ceil(2).checked_next_power_of_two().unwrap_or(most).min(most);
+    let mut all = Vec::new();
+    if all.try_reserve_exact(count).is_ok() {
+        #[cfg(feature = "std")]
+        crate::simd::text::want_large_pages(all.spare_capacity_mut());
+        all.resize(count, T::default());
+    }
+    all
+}
 
 /// What to keep of the 32 bytes from the start of a piece.
 const MASKS: [LongKey; 32] = {
@@ -392,59 +445,78 @@ pub(super) fn long_key_at(block: &[u8], from: usize, len: usize) -> Option<LongK
 
 #[cfg(test)]
 mod tests {
-    use super::super::hash::{Seed, key, long_key};
+    use super::super::window::BLOCK;
     use super::*;
     use std::vec::Vec;
 
     #[test]
-    fn keys_are_the_same_wherever_they_are_read() {
-        let block: [u8; BLOCK] = core::array::from_fn(|at| u8::try_from(at + 100).unwrap());
-        for from in 0..64 {
-            for len in 1..=31 {
+    fn places_are_the_same_wherever_they_are_read() {
+        let seed = Seed::of(b"");
+        let block: [u8; BLOCK] = core::array::from_fn(|at| u8::try_from(at * 5 % 256).unwrap());
+        for from in 0..32 {
+            for len in 1..=RUN_LEN.min(BLOCK - from) {
                 let piece = &block[from..from + len];
                 if len <= 15 {
                     assert_eq!(key_at(&block, from, len), Some(key(piece)));
                 }
-                assert_eq!(long_key_at(&block, from, len), Some(long_key(piece)));
+                if len <= 31 {
+                    assert_eq!(long_key_at(&block, from, len), Some(long_key(piece)));
+                }
+                assert_eq!(place_at(seed, &block, from, len), Place::of(seed, piece));
             }
         }
         assert_eq!(long_key_at(&block, 0, 32), None);
+        assert_eq!(Place::of(seed, &[b'a'; RUN_LEN + 1]), Place::NONE);
+        assert_eq!(Place::of(seed, "\u{4e2d}\u{4e2d}\u{4e2d}".as_bytes()).table(), Table::Long);
     }
 
     #[test]
     fn what_is_found_is_what_was_kept() {
-        for tokens in [1 << 16, 1 << 21] {
+        for (tokens, most) in [(1 << 16, [7, 15, 63]), (1 << 21, [3, 7, 31])] {
             let seed = Seed::of(b"");
-            let mut cache = Cache::new(tokens);
-            let piece = |n: u32| std::format!("piece {n}").into_bytes();
-            let most = u32::try_from(tokens - 1).unwrap();
-            let ids = |n: u32| (0..n % 18).map(|i| (n * 7777 + i) & most).collect::<Vec<u32>>();
-            let (short_most, long_most) = if tokens > 1 << 16 { (3, 7) } else { (7, 15) };
+            let mut cache = Cache::new(tokens, usize::MAX);
+            let piece = |n: u32| {
+                let mut piece = std::format!("{n}\0").into_bytes();
+                piece.resize([8, 15, 16, 31, 32, 64][usize::try_from(n % 6).unwrap()], b'x');
+                piece
+            };
+            let top = u32::try_from(tokens - 1).unwrap();
+            let ids = |n: u32| (0..=n % 70).map(|i| (n * 7777 + i) & top).collect::<Vec<u32>>();
             let (mut stayed, mut fit) = (0, 0);
-            for n in 0..100_000_u32 {
-                let keys = |n| (key(&piece(n)), long_key(&piece(n)));
-                let hash = |n| (seed.short(keys(n).0), seed.long(keys(n).1));
-                let kept = cache.put_short(keys(n).0, hash(n).0, &ids(n));
-                assert_eq!(kept, ids(n).len() <= short_most);
-                cache.put_long(keys(n).1, hash(n).1, &ids(n));
+            for n in 0..200_000_u32 {
+                let place = Place::of(seed, &piece(n));
+                cache.put(place, &piece(n), &ids(n));
                 for other in [n, n / 2, n / 3] {
-                    let (found, count) = cache.short_ids(cache.short(keys(other).0, hash(other).0), keys(other).0);
-                    assert!(count == 0 || found[..count] == ids(other), "{other}");
-                    let (found, count) = cache.long_ids(cache.long(keys(other).1, hash(other).1), keys(other).1);
-                    assert!(count == 0 || found[..count] == ids(other), "{other}");
-                }
-                let short = cache.short_ids(cache.short(keys(n).0, hash(n).0), keys(n).0).1;
-                let long = cache.long_ids(cache.long(keys(n).1, hash(n).1), keys(n).1).1;
-                for (count, most) in [(short, short_most), (long, long_most)] {
-                    let fits = (1..=most).contains(&ids(n).len());
-                    assert!(count == 0 || fits);
-                    // While there is room all stay; later three of four wait their turn.
-                    assert!(n > 100 || (count > 0) == fits, "{n}");
-                    stayed += u32::from(count > 0);
-                    fit += u32::from(fits);
+                    let mut found = Vec::new();
+                    let is = cache.give(Place::of(seed, &piece(other)), &piece(other), &mut found);
+                    assert_eq!(is, !found.is_empty());
+                    assert!(!is || found == ids(other), "{other}");
+                    if other == n {
+                        let fits = ids(n).len() <= most[usize::try_from(n % 6 / 2).unwrap()];
+                        assert!(!is || fits);
+                        // While there is room all stay; later three of four wait their turn.
+                        assert!(n > 100 || is == fits, "{n}");
+                        stayed += u32::from(is);
+                        fit += u32::from(fits);
+                    }
                 }
             }
             assert!(stayed > fit / 4, "{stayed} of {fit}");
+        }
+    }
+
+    #[test]
+    fn zeros_at_the_end_are_part_of_a_piece() {
+        let (seed, mut cache, mut out) = (Seed::of(b""), Cache::new(10, 1000), Vec::new());
+        for len in 2..=RUN_LEN {
+            let (zeros, mut word) = (std::vec![0; len], std::vec![b'a'; len]);
+            for piece in [&zeros, &word] {
+                cache.put(Place::of(seed, piece), piece, &[1]);
+            }
+            word[len - 1] = 0;
+            for place in [Place::of(seed, &word), Place::of(seed, &word[..len - 1])] {
+                assert!(!cache.give(place, &word, &mut out), "{len}");
+            }
         }
     }
 }

@@ -4,12 +4,13 @@ use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 
 use super::batch::Batch;
-use super::cache::{BLOCK, Cache, RUN_IDS, RUN_LEN, Spot, Table, key_at, long_key_at};
-use super::hash::{KEY_LEN, LONG_KEY_LEN, key, long_key};
+use super::cache::{Cache, Place, RUN_IDS, RUN_LEN, Table, key_at, long_key_at};
+use super::hash::KEY_LEN;
 use super::merge::Scratch;
 use super::model::Model;
 use super::split::piece_len;
 use super::tiny::{TINY_IDS, TINY_LEN, tiny_key};
+use super::window::BLOCK;
 
 /// What encoding keeps from one piece to the next.
 #[derive(Clone, Debug, Default)]
@@ -52,9 +53,9 @@ impl Pending {
 }
 
 impl Engine {
-    /// With a cache, which pays from some thousand bytes on.
-    pub(super) fn cached(model: &Model) -> Self {
-        Self { cache: Cache::new(model.vocab.len()), scratch: Scratch::default() }
+    /// With a cache for texts of that many bytes.
+    pub(super) fn cached(model: &Model, text: usize) -> Self {
+        Self { cache: Cache::new(model.vocab.len(), text), scratch: Scratch::default() }
     }
 
     /// Appends the tokens of a text in which nothing has a special meaning.
@@ -96,13 +97,13 @@ impl Engine {
         out: &mut Vec<u32>,
     ) -> Result<(), TryReserveError> {
         let mut from = 0;
-        for (at, spot) in batch.others() {
+        for (at, place) in batch.others() {
             let at = usize::from(*at);
             self.give_tiny(batch, (from, at), pending, out)?;
             let (start, len) = batch.span(at);
-            if !self.give_other(model, text, (start, len), *spot, pending) {
+            if !self.give_other(model, text, (start, len), *place, pending) {
                 pending.flush(out)?;
-                self.piece(model, text.get(start..start.wrapping_add(len)).unwrap_or_default(), out)?;
+                self.missed(model, text.get(start..start.wrapping_add(len)).unwrap_or_default(), *place, out)?;
             }
             from = at.wrapping_add(1);
         }
@@ -133,20 +134,20 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes the tokens of a piece from where it was found; false if it was not, or has been pushed out since.
+    /// Takes the tokens of a piece from where it may stand; false if it does not.
     #[inline]
     fn give_other(
         &mut self,
         model: &Model,
         text: &[u8],
         (start, len): (usize, usize),
-        spot: Spot,
+        place: Place,
         pending: &mut Pending,
     ) -> bool {
-        let known = match spot.table() {
+        let known = match place.table() {
             Table::Short => {
                 let Some(key) = key_at(text, start, len) else { return false };
-                let (ids, count) = self.cache.short_ids(spot, key);
+                let (ids, count) = self.cache.short_ids(place, key);
                 pending.push(ids, count);
                 if len <= TINY_LEN && count <= TINY_IDS && count > 0 {
                     let tiny = text.get(start..start.wrapping_add(len)).and_then(tiny_key).unwrap_or_default();
@@ -156,13 +157,13 @@ impl Engine {
             }
             Table::Long => {
                 let Some(key) = long_key_at(text, start, len) else { return false };
-                let (ids, count) = self.cache.long_ids(spot, key);
+                let (ids, count) = self.cache.long_ids(place, key);
                 pending.push(ids, count);
                 count
             }
             Table::Run => {
                 let piece = text.get(start..start.wrapping_add(len)).unwrap_or_default();
-                let (ids, count) = self.cache.run_ids(spot, piece);
+                let (ids, count) = self.cache.run_ids(place, piece);
                 pending.push(ids, count);
                 count
             }
@@ -191,50 +192,57 @@ impl Engine {
 
     /// A piece, or a part of one, that is short enough to be kept.
     fn kept(&mut self, model: &Model, piece: &[u8], out: &mut Vec<u32>) -> Result<(), TryReserveError> {
-        if piece.len() > LONG_KEY_LEN {
-            return self.kept_run(model, piece, model.vocab.seed().piece(piece), out);
-        }
-        let seed = model.vocab.seed();
-        let tiny = tiny_key(piece);
-        if let Some(found) =
-            tiny.map(|key| self.cache.tinies.find(key, seed.tiny(key))).filter(|found| !found.is_other())
-        {
-            let (ids, count) = found.ids(self.cache.wide);
-            out.extend_from_slice(ids.get(..count).unwrap_or_default());
+        if self.give_kept_tiny(model, piece, out) {
             return Ok(());
         }
-        let short = key(piece);
-        let short_hash = seed.short(short);
-        if piece.len() <= KEY_LEN {
-            let (ids, count) = self.cache.short_ids(self.cache.short(short, short_hash), short);
-            let ids = ids.get(..count).unwrap_or_default();
-            if count > 0 {
-                out.extend_from_slice(ids);
-                if let Some(key) = tiny {
-                    self.cache.put_tiny(seed, key, ids);
-                }
-                return Ok(());
-            }
-        }
-        // Short pieces of many tokens are here too.
-        let long = long_key(piece);
-        let long_hash = seed.long(long);
-        let (ids, count) = self.cache.long_ids(self.cache.long(long, long_hash), long);
-        if count > 0 {
-            out.extend_from_slice(ids.get(..count).unwrap_or_default());
+        let place = Place::of(model.vocab.seed(), piece);
+        if self.cache.give(place, piece, out) {
             return Ok(());
         }
-        if piece.len() > KEY_LEN && self.cache.give_run(piece, seed.piece(piece), out) {
+        self.merge_and_keep(model, piece, place, out)
+    }
+
+    /// A piece that did not stand at its place, nor among the tiny ones when the batch was filled.
+    #[inline(never)]
+    fn missed(
+        &mut self,
+        model: &Model,
+        piece: &[u8],
+        place: Place,
+        out: &mut Vec<u32>,
+    ) -> Result<(), TryReserveError> {
+        out.try_reserve(piece.len())?;
+        if self.give_kept_tiny(model, piece, out) {
             return Ok(());
         }
-        let before = out.len();
+        self.merge_and_keep(model, piece, place, out)
+    }
+
+    /// Appends the tokens of a tiny piece; false if it is none, or not known.
+    #[inline]
+    fn give_kept_tiny(&self, model: &Model, piece: &[u8], out: &mut Vec<u32>) -> bool {
+        let Some(key) = tiny_key(piece) else { return false };
+        let found = self.cache.tinies.find(key, self.cache.tinies.place(model.vocab.seed().tiny(key)));
+        if found.is_other() {
+            return false;
+        }
+        let (ids, count) = found.ids(self.cache.wide);
+        out.extend_from_slice(ids.get(..count).unwrap_or_default());
+        true
+    }
+
+    fn merge_and_keep(
+        &mut self,
+        model: &Model,
+        piece: &[u8],
+        place: Place,
+        out: &mut Vec<u32>,
+    ) -> Result<(), TryReserveError> {
+        let (seed, before) = (model.vocab.seed(), out.len());
         self.merged(model, piece, seed.piece(piece), out)?;
         let ids = out.get(before..).unwrap_or_default();
-        let is_kept = tiny.is_some_and(|key| self.cache.put_tiny(seed, key, ids))
-            || piece.len() <= KEY_LEN && self.cache.put_short(short, short_hash, ids)
-            || self.cache.put_long(long, long_hash, ids);
-        if !is_kept {
-            self.cache.put_run(piece, seed.piece(piece), ids);
+        if !tiny_key(piece).is_some_and(|key| self.cache.put_tiny(seed, key, ids)) {
+            self.cache.put(place, piece, ids);
         }
         Ok(())
     }
@@ -258,23 +266,6 @@ impl Engine {
         }
     }
 
-    /// A piece, or a part of one, for that table alone.
-    fn kept_run(
-        &mut self,
-        model: &Model,
-        piece: &[u8],
-        hash: u64,
-        out: &mut Vec<u32>,
-    ) -> Result<(), TryReserveError> {
-        if self.cache.give_run(piece, hash, out) {
-            return Ok(());
-        }
-        let before = out.len();
-        self.merged(model, piece, hash, out)?;
-        self.cache.put_run(piece, hash, out.get(before..).unwrap_or_default());
-        Ok(())
-    }
-
     /// Cuts a piece where no merge can go across, and merges its parts.
     fn parts(&mut self, model: &Model, piece: &[u8], out: &mut Vec<u32>) -> Result<(), TryReserveError> {
         let mut rest = piece;
@@ -288,13 +279,99 @@ impl Engine {
                 out.push(model.byte(*byte));
                 continue;
             }
-            // What is kept of whole pieces holds for parts too, unless tokens are given without looking at merges.
-            if part.len() < piece.len() && part.len() <= RUN_LEN && !model.ignores_merges() {
+            // What is kept of whole pieces holds for parts too, unless tokens are given without looking at merges. Longer
+            // parts are seldom met again.
+            if part.len() < piece.len() && part.len() <= TINY_LEN && !model.ignores_merges() {
                 self.kept(model, part, out)?;
             } else {
                 self.scratch.merge(model, &mut self.cache, part, out)?;
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tokenizer;
+    use super::super::model::NONE;
+    use super::super::split::pieces;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The lowest rank again and again, of equals the leftmost.
+    fn naive(model: &Model, text: &[u8]) -> Vec<u32> {
+        let mut all = Vec::new();
+        for piece in pieces(text) {
+            let mut ids: Vec<u32> = piece.iter().map(|byte| model.byte(*byte)).collect();
+            loop {
+                let ranks = ids.windows(2).map(|pair| model.pairs.rank(pair[0], pair[1]));
+                let Some((rank, at)) = ranks.zip(0..).filter(|(rank, _)| *rank != NONE).min() else { break };
+                ids.splice(at..at + 2, [model.products[usize::try_from(rank).unwrap()]]);
+            }
+            all.extend(ids);
+        }
+        all
+    }
+
+    const WORDS: [&str; 20] = [
+        " the",
+        " Elizabeth",
+        " acknowledged",
+        "'ll",
+        "  ",
+        "\n",
+        "\t\t",
+        "=====",
+        ".",
+        "universally",
+        " 1813",
+        " слово",
+        "предубеждение",
+        " 傲慢",
+        "と偏見。",
+        "ゴウマントヘンケン",
+        "ἀλήθεια",
+        "😀😀😀",
+        "x\0",
+        "\0\0\0\0\0\0\0\0",
+    ];
+
+    /// Pieces of every table and of none, some again and again.
+    fn part() -> impl Strategy<Value = Vec<u8>> {
+        let letters = |count| proptest::collection::vec(proptest::sample::select(&b"aehilnorstu"[..]), count);
+        prop_oneof![
+            16 => proptest::sample::select(&WORDS[..]).prop_map(|word| word.as_bytes().to_vec()),
+            4 => letters(1..8),
+            2 => letters(8..40),
+            1 => letters(40..200),
+            2 => proptest::collection::vec(any::<u8>(), 1..40),
+            1 => (any::<u8>(), 1..100_usize).prop_map(|(byte, count)| std::vec![byte; count]),
+            2 => any::<char>().prop_map(|c| std::string::String::from(c).into_bytes()),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn batches_and_tables_give_what_merging_each_piece_gives(
+            parts in proptest::collection::vec(part(), 1..200),
+            places in proptest::sample::select(&[0, 1 << 16, usize::MAX][..]),
+            wide in any::<bool>(),
+        ) {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/austen");
+            let read = |name| std::fs::read(std::format!("{path}/{name}")).unwrap();
+            let tokenizer = Tokenizer::from_files(&read("vocab.json"), &read("merges.txt")).unwrap();
+            let (model, text) = (&tokenizer.model, parts.concat());
+            let want = naive(model, &text);
+            let mut engine = Engine::cached(model, places);
+            engine.cache.wide = wide;
+            // Nothing is known, some is, all is.
+            for _ in 0..3 {
+                let mut ids = Vec::new();
+                engine.encode(model, &text, &mut ids).unwrap();
+                prop_assert_eq!(&ids, &want);
+            }
+            prop_assert_eq!(&tokenizer.encode(&text), &want);
+        }
     }
 }

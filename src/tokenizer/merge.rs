@@ -9,7 +9,7 @@ use alloc::collections::{BinaryHeap, TryReserveError};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use super::cache::Cache;
+use super::cache::{Cache, Place};
 use super::derive::Made;
 use super::model::{Model, NONE};
 use crate::num;
@@ -17,7 +17,8 @@ use crate::num;
 /// The longest piece that is merged on the stack: one bit a byte.
 const SHORT: usize = 64;
 const PLACE_BITS: u32 = 6;
-const NO_PAIR: u32 = u32::MAX;
+/// Above all ranks, and as a signed number too, which is how the least is found fastest where vectors have no other order.
+const NO_PAIR: u32 = i32::MAX.cast_unsigned();
 
 /// Rank and place of a pair in one number, so that the least is the leftmost of the lowest rank.
 #[inline]
@@ -52,7 +53,7 @@ fn short<const N: usize>(model: &Model, piece: &[u8], mut out: impl FnMut(u32)) 
     }
     let mut alive = u64::MAX >> (64_usize.saturating_sub(piece.len()) & 63);
     loop {
-        let least = pairs.iter().fold(NO_PAIR, |least, pair| least.min(*pair));
+        let least = pairs.iter().fold(i32::MAX, |least, pair| least.min(pair.cast_signed())).cast_unsigned();
         if least == NO_PAIR {
             break;
         }
@@ -222,10 +223,10 @@ impl Scratch {
         if model.ignores_merges() {
             return merge(&mut self.stretch);
         }
-        let hash = model.vocab.seed().piece(stretch);
-        if !cache.give_run(stretch, hash, &mut self.stretch) {
+        let place = Place::of(model.vocab.seed(), stretch);
+        if !cache.give(place, stretch, &mut self.stretch) {
             merge(&mut self.stretch);
-            cache.put_run(stretch, hash, &self.stretch);
+            cache.put(place, stretch, &self.stretch);
         }
     }
 

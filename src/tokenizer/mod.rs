@@ -44,7 +44,7 @@ mod special;
 mod split;
 mod tiny;
 mod vocab;
-mod window;
+pub(crate) mod window;
 
 pub use decode::{StreamDecoder, UnknownId};
 pub use error::{Source, TokenizerError, TokenizerErrorKind};
@@ -72,7 +72,7 @@ impl core::fmt::Debug for Tokenizer {
 }
 
 /// From this many bytes on, a cache pays for itself.
-const CACHE_FROM: usize = 1 << 14;
+const CACHE_FROM: usize = 1 << 12;
 
 impl Tokenizer {
     /// The tokenizer in `vocab.json`, an object of tokens and ids, and `merges.txt`, a merge a line.
@@ -95,9 +95,10 @@ impl Tokenizer {
         Self::of(load::vocab_json::model(vocab, merges, limits)?, Source::Vocab)
     }
 
-    /// The tokenizer in a `tokenizer.json` of Hugging Face's tokenizers: a BPE model with the `ByteLevel` pre-tokenizer
-    /// and no normalizer. Merges may be strings or pairs. Added tokens are special, whether the file calls them so or not,
-    /// since those libraries look for all of them. What comes after the model (post-processor, decoder) is not looked at.
+    /// The tokenizer in a `tokenizer.json` of Hugging Face's tokenizers: a BPE model without a normalizer whose
+    /// pre-tokenizer splits by GPT-2's pattern, be it that of `ByteLevel` or a `Split` in front of it that spells out the
+    /// same. Merges may be strings or pairs. Added tokens are special, whether the file calls them so or not, since those
+    /// libraries look for all of them. What comes after the model (post-processor, decoder) is not looked at.
     ///
     /// # Errors
     ///
@@ -115,9 +116,10 @@ impl Tokenizer {
         Self::of(load::hugging_face::model(text, limits)?, Source::TokenizerJson)
     }
 
-    /// The tokenizer in the metadata of a GGUF file: `tokenizer.ggml.model` must be `gpt2`, and `tokenizer.ggml.pre` one
-    /// that splits as GPT-2 does (`gpt-2`, `phi-2`), `default` or missing, which are taken for GPT-2's as well. (For the
-    /// last two llama.cpp warns, and splits numbers and punctuation further, as no model was trained.)
+    /// The tokenizer in the metadata of a GGUF file: `tokenizer.ggml.model` must be `gpt2`, and `tokenizer.ggml.pre` one of
+    /// the 19 names for which llama.cpp splits as GPT-2 does (`gpt-2`, `phi-2`, `mpt`, `olmo`, `exaone4`, …). The key may
+    /// be missing where `general.architecture` is `gpt2`, as in files that are older than it. `default` is refused:
+    /// for it, and for files of other models without the key, llama.cpp warns and splits as no model was trained.
     ///
     /// Control and user-defined tokens (types 3 and 4) are special; unknown and unused ones (2 and 5) are never given.
     ///
@@ -197,7 +199,8 @@ impl Tokenizer {
         text: &[u8],
         encode: impl Fn(&mut Encoder<'t>, &[u8], &mut Vec<u32>) -> Result<(), TryReserveError>,
     ) -> Vec<u32> {
-        let engine = if text.len() < CACHE_FROM { Engine::default() } else { Engine::cached(&self.model) };
+        let len = text.len();
+        let engine = if len < CACHE_FROM { Engine::default() } else { Engine::cached(&self.model, len) };
         let mut ids = Vec::new();
         if encode(&mut Encoder { tokenizer: self, engine }, text, &mut ids).is_err() {
             // What a vector does that cannot grow.
@@ -207,7 +210,7 @@ impl Tokenizer {
     }
 }
 
-/// Encodes text after text, and remembers pieces that it met: up to 21 MiB of them, however long the texts.
+/// Encodes text after text, and remembers pieces that it met: up to 19 MiB of them, however long the texts.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {
@@ -237,7 +240,7 @@ impl core::fmt::Debug for Encoder<'_> {
 impl<'t> Encoder<'t> {
     /// One that has met nothing yet. Where there is no memory for the cache it does without.
     pub fn new(tokenizer: &'t Tokenizer) -> Self {
-        Self { tokenizer, engine: Engine::cached(&tokenizer.model) }
+        Self { tokenizer, engine: Engine::cached(&tokenizer.model, usize::MAX) }
     }
 
     /// Appends the tokens of a text, special ones taken as plain text: tiktoken's `encode_ordinary`.

@@ -24,12 +24,17 @@ pub(super) struct Merge {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pairs {
     words: Vec<u64>,
+    /// One bit for each value of a few more bits of the hash than the place has: most pairs make nothing, which these
+    /// 64 KiB tell of, while the table is too large for the machine's second cache.
+    filter: Vec<u64>,
     multiplier: u64,
     shift: u32,
     mask: usize,
 }
 
 const ID_BITS: u32 = 21;
+/// The table has this many bits of the filter to a place, as a power of two.
+const FILTER_BITS: u32 = 2;
 const RANK_MASK: u64 = (1 << ID_BITS) - 1;
 
 enum Stop {
@@ -43,7 +48,8 @@ impl Pairs {
         let size = capacity(merges.len());
         let words = zeros(size).ok_or(Stop::Memory)?;
         let shift = size.leading_zeros().saturating_add(1).saturating_add(64_u32.saturating_sub(usize::BITS));
-        let mut pairs = Self { words, multiplier: seed.multiplier(), shift, mask: size.wrapping_sub(1) };
+        let filter = zeros(size.div_ceil(64 >> FILTER_BITS)).ok_or(Stop::Memory)?;
+        let mut pairs = Self { words, filter, multiplier: seed.multiplier(), shift, mask: size.wrapping_sub(1) };
         let most = num::widen(merges.len()).saturating_mul(16).saturating_add(1024);
         let mut steps = 0_u64;
         for (rank, merge) in merges.iter().enumerate() {
@@ -62,6 +68,10 @@ impl Pairs {
             if let Some(word) = pairs.words.get_mut(place) {
                 *word = key << ID_BITS | num::widen(rank);
             }
+            let (place, bit) = pairs.filter_bit(key);
+            if let Some(word) = pairs.filter.get_mut(place) {
+                *word |= bit;
+            }
         }
         Ok(pairs)
     }
@@ -76,10 +86,21 @@ impl Pairs {
         num::narrow(key.wrapping_mul(self.multiplier) >> self.shift).unwrap_or(0)
     }
 
+    /// The word of the filter for a pair, and the bit there.
+    #[inline]
+    fn filter_bit(&self, key: u64) -> (usize, u64) {
+        let hash = key.wrapping_mul(self.multiplier) >> self.shift.saturating_sub(FILTER_BITS);
+        (num::narrow(hash >> 6).unwrap_or(0), 1 << (hash & 63))
+    }
+
     /// The rank of a pair, or [`NONE`].
     #[inline]
     pub(super) fn rank(&self, left: u32, right: u32) -> u32 {
         let key = Self::key(left, right);
+        let (place, bit) = self.filter_bit(key);
+        if self.filter.get(place).is_none_or(|word| word & bit == 0) {
+            return NONE;
+        }
         let mut place = self.home(key);
         loop {
             let word = self.words.get(place).copied().unwrap_or(0);
@@ -101,6 +122,8 @@ pub(super) struct Model {
     pub(super) pairs: Pairs,
     /// What each merge makes, by rank.
     pub(super) products: Vec<u32>,
+    /// What the first merge makes, where the others make the ids that follow, as in trained vocabularies.
+    first_product: Option<u32>,
     /// The ids of the 256 bytes.
     pub(super) bytes: [u32; 256],
     /// The ranks of pairs of bytes: 256 for each first byte.
@@ -134,6 +157,8 @@ impl Model {
         let mut products = Vec::new();
         products.try_reserve_exact(merges.len()).map_err(|_| memory)?;
         products.extend(merges.iter().map(|merge| merge.product));
+        let first_product =
+            products.first().copied().filter(|first| (*first..).zip(&products).all(|(id, product)| id == *product));
         let pairs = Self::pairs(merges, vocab.seed().next(text), source, twice)?;
         let byte_ranks = zeros(1 << 16).ok_or(memory)?;
         let joined = zeros(1 << 10).ok_or(memory)?;
@@ -142,6 +167,7 @@ impl Model {
             vocab,
             pairs,
             products,
+            first_product,
             bytes,
             byte_ranks,
             joined,
@@ -245,7 +271,10 @@ impl Model {
     /// What a merge makes.
     #[inline]
     pub(super) fn product(&self, rank: u32) -> u32 {
-        self.products.get(num::widen32(rank)).copied().unwrap_or(0)
+        match self.first_product {
+            Some(first) => first.wrapping_add(rank),
+            None => self.products.get(num::widen32(rank)).copied().unwrap_or(0),
+        }
     }
 }
 

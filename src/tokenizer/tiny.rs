@@ -6,6 +6,7 @@
 use alloc::vec::Vec;
 use core::hint::select_unpredictable;
 
+use super::cache::{ask, pairs};
 use super::hash::{Key, low};
 use crate::num;
 
@@ -72,18 +73,33 @@ pub(super) fn tiny_key(piece: &[u8]) -> Option<u64> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tinies {
     pairs: Vec<Pair>,
+    mask: u32,
 }
 
 impl Tinies {
-    /// An empty table.
-    pub(super) fn new() -> Self {
-        Self { pairs: super::hash::zeros(PAIRS).unwrap_or_default() }
+    /// An empty table for so many pieces, or fewer.
+    pub(super) fn new(pieces: usize) -> Self {
+        let pairs: Vec<Pair> = pairs(PAIRS, pieces);
+        let mask = num::narrow32(pairs.len().saturating_sub(1)).unwrap_or(0);
+        Self { pairs, mask }
+    }
+
+    /// The place for a hash.
+    #[inline]
+    pub(super) fn place(&self, hash: u64) -> u32 {
+        low(hash) & self.mask
+    }
+
+    /// Asks for what stands at a place.
+    #[inline]
+    pub(super) fn ask(&self, place: u32) {
+        ask(&self.pairs, num::widen32(place));
     }
 
     /// What stands where this key would.
     #[inline]
-    pub(super) fn find(&self, key: u64, hash: u64) -> Found {
-        let Some(Pair([first, second])) = self.pairs.get(place(hash)) else { return Found::NONE };
+    pub(super) fn find(&self, key: u64, place: u32) -> Found {
+        let Some(Pair([first, second])) = self.pairs.get(num::widen32(place)) else { return Found::NONE };
         let (one, other) = (first.key ^ key, second.key ^ key);
         // Which of the two it is cannot be foretold, so no branch.
         let is_second = other << 4 == 0;
@@ -94,12 +110,12 @@ impl Tinies {
     }
 
     /// Whether keeping a piece would push one out.
-    pub(super) fn is_full(&self, hash: u64) -> bool {
-        self.pairs.get(place(hash)).is_some_and(|Pair([_, second])| second.key != 0)
+    pub(super) fn is_full(&self, place: u32) -> bool {
+        self.pairs.get(num::widen32(place)).is_some_and(|Pair([_, second])| second.key != 0)
     }
 
     /// Keeps a piece, where it has few enough tokens; the answer is the key of the one that gave way and its tokens.
-    pub(super) fn put(&mut self, key: u64, hash: u64, ids: &[u32], wide: bool) -> Option<(u64, Found)> {
+    pub(super) fn put(&mut self, key: u64, place: u32, ids: &[u32], wide: bool) -> Option<(u64, Found)> {
         let (most, bits) = if wide { (3, WIDE_BITS) } else { (4, 16) };
         if ids.len() > most {
             return None;
@@ -111,17 +127,12 @@ impl Tinies {
             }
             packed = packed << bits | u64::from(*id);
         }
-        let Pair(pair) = self.pairs.get_mut(place(hash))?;
+        let Pair(pair) = self.pairs.get_mut(num::widen32(place))?;
         let [first, old] = *pair;
         *pair = [Tiny { key: key | num::widen(ids.len()) << 60, ids: packed }, first];
         let count = old.key & 0xF << 60;
         Some((old.key ^ count, Found { diff: count, ids: old.ids }))
     }
-}
-
-#[inline]
-fn place(hash: u64) -> usize {
-    num::widen32(low(hash)) & (PAIRS - 1)
 }
 
 /// The same piece's key in the table of short pieces.
@@ -147,13 +158,13 @@ mod tests {
     fn what_is_found_is_what_was_kept_and_what_goes_is_given_back() {
         let seed = Seed::of(b"");
         for (wide, most) in [(false, 4), (true, 3)] {
-            let mut tinies = Tinies::new();
+            let mut tinies = Tinies::new(usize::MAX);
             let top = if wide { (1 << 21) - 1 } else { 0xFFFF };
             let ids = |n: u32| (0..n % 6).map(|i| top - (n * 7 + i) % 1000).collect::<Vec<u32>>();
             let key = |n: u32| tiny_key(std::format!("{n}").as_bytes()).unwrap();
             let mut gone = 0;
             for n in (0..200_000).filter(|n| n % 6 > 0) {
-                let kept = tinies.put(key(n), seed.tiny(key(n)), &ids(n), wide);
+                let kept = tinies.put(key(n), tinies.place(seed.tiny(key(n))), &ids(n), wide);
                 assert_eq!(kept.is_some(), ids(n).len() <= most);
                 let Some((old, found)) = kept else { continue };
                 if old != 0 {
@@ -164,11 +175,11 @@ mod tests {
                     gone += 1;
                 }
                 for other in [n, n / 2] {
-                    let found = tinies.find(key(other), seed.tiny(key(other)));
+                    let found = tinies.find(key(other), tinies.place(seed.tiny(key(other))));
                     let (all, count) = found.ids(wide);
                     assert!(found.is_other() || all[..count] == ids(other));
                 }
-                assert!(!tinies.find(key(n), seed.tiny(key(n))).is_other());
+                assert!(!tinies.find(key(n), tinies.place(seed.tiny(key(n)))).is_other());
             }
             assert!(gone > 0);
             assert_eq!(tinies.put(key(1), 0, &[1 << bits(wide)], wide).map(|old| old.0), None);

@@ -1,61 +1,94 @@
 //! The starts of pieces in 64 bytes at once.
 //!
-//! Each byte is given its class in bits; ASCII in one pass that the compiler turns into vector instructions, the bytes of
-//! longer characters one character at a time. Whether a piece starts at a byte then depends on its class and its two
-//! neighbours' alone, again one pass, and the answers are gathered into a word. A window always begins where a piece
-//! does, so nothing is carried over from one to the next.
+//! Each class is a word of 64 bits, one a byte: those of ASCII, and of first bytes of which all characters are letters, by
+//! vector instructions, other characters one at a time. Whether a piece starts at a byte then depends on its class and its
+//! two neighbours' alone: some shifts of those words. A window always begins where a piece does, so nothing is carried
+//! over from one to the next.
 //!
 //! [`split`](super::split) is the specification; a property test holds the two together.
 #![expect(
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
-    reason = "places in arrays of 64 bytes and bits of 64-bit words: nothing here is as large as what is read"
+    clippy::cast_possible_truncation,
+    clippy::inline_always,
+    reason = "places in arrays of 64 bytes and in a batch of 32 KiB, bits of 64-bit words: nothing here is as large as what \
+              is read; all must be inlined into the functions that enable instructions"
 )]
 
 use super::classes::{Class, beyond_ascii, len_by_lead};
 use super::split::contraction;
 
 /// Bytes in a window.
-pub(super) const WINDOW: usize = 64;
+pub(crate) const WINDOW: usize = 64;
+/// Bytes that must be there for a window: what follows it is read together with its last piece.
+pub(crate) const BLOCK: usize = 96;
+
+/// The most ends of pieces that are found together, and room for what is written beyond the last.
+pub(crate) const MOST: usize = 512;
+pub(crate) const ENDS: usize = MOST + WINDOW;
+/// Ends written at once, whether there are as many or not: a loop of as many steps as there are cannot be foretold.
+const STEP: usize = 16;
 
 /// The bytes at which a start is certain: the six behind are known to be what they seem, which is what it takes to see a
 /// space of three bytes and what follows it, where the last three may be a character cut short.
 const CERTAIN: u64 = (1 << (WINDOW - 6)) - 1;
 
-const LETTER: u8 = 1;
-const NUMBER: u8 = 1 << 1;
-const OTHER: u8 = 1 << 2;
-const SPACE: u8 = 1 << 3;
-/// U+0020, besides [`SPACE`].
-const BLANK: u8 = 1 << 4;
-/// White space of one byte, besides [`SPACE`].
-const NARROW: u8 = 1 << 5;
-const KINDS: u8 = LETTER | NUMBER | OTHER | SPACE;
+/// What is so of each of 64 bytes, as bits, the first byte's lowest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Masks {
+    /// Letters of ASCII.
+    pub(crate) letter: u64,
+    /// Digits of ASCII.
+    pub(crate) number: u64,
+    /// White space of ASCII.
+    pub(crate) narrow: u64,
+    /// U+0020.
+    pub(crate) blank: u64,
+    /// Apostrophes.
+    pub(crate) quote: u64,
+    /// Bytes beyond ASCII.
+    pub(crate) high: u64,
+    /// Those of them that continue a character.
+    pub(crate) tail: u64,
+    /// First bytes of which all characters are letters of two bytes: C4 to CA, D0, D1, D3 (most of Latin and Cyrillic).
+    pub(crate) two: u64,
+    /// The same of three bytes: E5 to E9, EB, EC (most of Han and Hangul).
+    pub(crate) three: u64,
+    /// E4, of which all characters are letters whose second byte is B8 or more (Han up to U+4FFF).
+    pub(crate) e4: u64,
+    /// B8 to BF.
+    pub(crate) late: u64,
+}
 
-/// The bits of each [`Class`].
-const BITS: [u8; 4] = {
-    let mut bits = [OTHER; 4];
-    bits[Class::Letter as usize] = LETTER;
-    bits[Class::Number as usize] = NUMBER;
-    bits[Class::Space as usize] = SPACE;
-    bits
-};
+/// What finds them, at the speed of some instruction set.
+pub(crate) trait Masker: Copy {
+    fn masks(self, text: &[u8; WINDOW]) -> Masks;
+}
 
-/// The classes of ASCII; bytes beyond are [`OTHER`], which is what they stay where they are no character.
-#[inline]
-fn ascii(text: &[u8; WINDOW]) -> [u8; WINDOW] {
-    let mut classes = [0; WINDOW];
-    for (class, byte) in classes.iter_mut().zip(text) {
-        let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
-        let number = byte.wrapping_sub(b'0') < 10;
-        let blank = *byte == b' ';
-        let narrow = blank | (byte.wrapping_sub(b'\t') < 5);
-        let other = !(letter | number | narrow);
-        let bits = [(letter, LETTER), (number, NUMBER), (other, OTHER), (narrow, SPACE | NARROW), (blank, BLANK)];
-        *class = bits.into_iter().fold(0, |class, (is, bits)| class | (u8::from(is) * bits));
+/// Byte by byte: the specification of the others.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain;
+
+impl Masker for Plain {
+    #[inline]
+    fn masks(self, text: &[u8; WINDOW]) -> Masks {
+        let within = |byte: u8, first: u8, count: u8| byte.wrapping_sub(first) < count;
+        let mask = |test: &dyn Fn(u8) -> bool| high_bits(&text.map(|byte| u8::from(test(byte)) << 7));
+        Masks {
+            letter: mask(&|byte| within(byte | 0x20, b'a', 26)),
+            number: mask(&|byte| within(byte, b'0', 10)),
+            narrow: mask(&|byte| (byte == b' ') | within(byte, b'\t', 5)),
+            blank: mask(&|byte| byte == b' '),
+            quote: mask(&|byte| byte == b'\''),
+            high: high_bits(text),
+            tail: mask(&|byte| within(byte, 0x80, 0x40)),
+            two: mask(&|byte| within(byte, 0xC4, 7) | within(byte, 0xD0, 2) | within(byte, 0xD3, 1)),
+            three: mask(&|byte| within(byte, 0xE5, 5) | within(byte, 0xEB, 2)),
+            e4: mask(&|byte| byte == 0xE4),
+            late: mask(&|byte| within(byte, 0xB8, 8)),
+        }
     }
-    classes
 }
 
 /// Bit n of the result is the highest bit of byte n.
@@ -70,74 +103,68 @@ fn high_bits(bytes: &[u8; WINDOW]) -> u64 {
     bits
 }
 
-/// Gives the characters beyond ASCII their classes; the answer is the first bytes of white space among them. They are found
-/// by their first bytes, none of which is part of another character. One that does not end inside the window is left as it
-/// is: it begins where nothing is [`CERTAIN`].
-#[inline]
-fn beyond(text: &[u8; WINDOW], classes: &mut [u8; WINDOW]) -> u64 {
-    let mut leads = high_bits(&text.map(|byte| byte & byte << 1));
-    let mut wide_spaces = 0;
-    while leads != 0 {
-        let at = leads.trailing_zeros() as usize;
-        leads &= leads - 1;
-        let rest = &text[at..];
-        if rest.len() < len_by_lead(rest[0]) {
-            break;
-        }
-        let (class, len) = beyond_ascii(rest[0], &rest[1..]);
-        let bits = BITS[class as usize];
-        wide_spaces |= u64::from(class == Class::Space) << at;
-        // Stores of a length that the processor can foretell, not a loop over a handful of bytes.
-        match len {
-            2 => classes[at..at + 2].copy_from_slice(&[bits; 2]),
-            3 => classes[at..at + 3].copy_from_slice(&[bits; 3]),
-            4 => classes[at..at + 4].copy_from_slice(&[bits; 4]),
-            _ => classes[at] = bits,
-        }
-    }
-    wide_spaces
+/// The bytes of each [`Class`], and the first bytes of white space beyond ASCII.
+struct Kinds {
+    of: [u64; 4],
+    wide: u64,
 }
 
-/// Where the neighbours say that a piece starts, as bits. The first byte is taken to start one.
-#[inline]
-fn by_neighbours(classes: &[u8; WINDOW]) -> u64 {
-    let mut starts = [0_u8; WINDOW];
-    for at in 1..WINDOW - 1 {
-        let (before, this, after) = (classes[at - 1], classes[at], classes[at + 1]);
-        let change = u8::from(before & this & KINDS == 0);
-        let not_joined = u8::from(before & BLANK == 0) | u8::from(this & SPACE != 0);
-        let last_space = u8::from(this & NARROW != 0) & u8::from(after & SPACE == 0);
-        starts[at] = ((change & not_joined) | last_space) << 7;
+const LETTER: usize = Class::Letter as usize;
+const SPACE: usize = Class::Space as usize;
+
+/// Gives all bytes their classes. Characters beyond ASCII are found by their first bytes, none of which is part of
+/// another character. One that does not end inside the window is left as [`Class::Other`]: it begins where nothing is
+/// [`CERTAIN`].
+#[inline(always)]
+fn kinds(text: &[u8; WINDOW], masks: &Masks) -> Kinds {
+    let mut of = [0; 4];
+    of[LETTER] = masks.letter;
+    of[Class::Number as usize] = masks.number;
+    of[SPACE] = masks.narrow;
+    let mut wide = 0;
+    if masks.high != 0 {
+        let two = masks.two & masks.tail >> 1;
+        let three = (masks.three & masks.tail >> 1 | masks.e4 & masks.late >> 1) & masks.tail >> 2;
+        of[LETTER] |= two | two << 1 | three | three << 1 | three << 2;
+        let mut leads = masks.high & !(masks.tail | two | three);
+        while leads != 0 {
+            let at = leads.trailing_zeros() as usize;
+            leads &= leads - 1;
+            let rest = &text[at..];
+            if rest.len() < len_by_lead(rest[0]) {
+                break;
+            }
+            let (class, len) = beyond_ascii(rest[0], &rest[1..]);
+            of[class as usize % 4] |= ((1 << len) - 1) << at;
+            wide |= u64::from(class == Class::Space) << at;
+        }
     }
-    high_bits(&starts) | 1
+    of[Class::Other as usize] = !(of[LETTER] | of[Class::Number as usize] | of[SPACE]);
+    Kinds { of, wide: wide & CERTAIN }
 }
 
 /// The bits at which a piece starts, given that one starts at the first; what begins in the last few bytes, where what
 /// follows would have to be known, is left out.
-#[inline]
-pub(super) fn starts(text: &[u8; WINDOW]) -> u64 {
-    let mut classes = ascii(text);
-    let high = high_bits(text);
-    let mut wide = if high == 0 { 0 } else { beyond(text, &mut classes) & CERTAIN };
-    let mut starts = by_neighbours(&classes);
+#[inline(always)]
+pub(crate) fn starts(masker: impl Masker, text: &[u8; WINDOW]) -> u64 {
+    let masks = masker.masks(text);
+    let Kinds { of, mut wide } = kinds(text, &masks);
+    let same = of.iter().fold(0, |same, kind| same | (kind & kind << 1));
+    let space = of[SPACE];
+    // A blank is joined with what follows it, and what is last of white space is not joined with what is before it.
+    let mut starts = (!same & (!(masks.blank << 1) | space)) | (masks.narrow & !(space >> 1)) | 1;
     while wide != 0 {
         let at = wide.trailing_zeros() as usize;
-        if classes[at + len_by_lead(text[at])] & SPACE == 0 {
-            starts |= 1 << at;
-        }
+        starts |= (!space >> (at + len_by_lead(text[at])) & 1) << at;
         wide &= wide - 1;
     }
-    contractions(text, starts & CERTAIN)
+    contractions(text, masks.quote, starts & CERTAIN)
 }
 
 /// Makes pieces of the contractions among them.
-#[inline]
-fn contractions(text: &[u8; WINDOW], starts: u64) -> u64 {
-    let mut quotes = [0_u8; WINDOW];
-    for (quote, byte) in quotes.iter_mut().zip(text) {
-        *quote = if *byte == b'\'' { 0x80 } else { 0 };
-    }
-    let mut candidates = high_bits(&quotes) & starts;
+#[inline(always)]
+fn contractions(text: &[u8; WINDOW], quotes: u64, starts: u64) -> u64 {
+    let mut candidates = quotes & starts;
     let mut starts = starts;
     while candidates != 0 {
         let at = candidates.trailing_zeros() as usize;
@@ -152,9 +179,41 @@ fn contractions(text: &[u8; WINDOW], starts: u64) -> u64 {
     starts
 }
 
+/// Where the first pieces of a text end, how many they are, and where the last of them ends: 0 if the first is too long to
+/// be seen whole.
+#[inline(always)]
+pub(crate) fn piece_ends(masker: impl Masker, text: &[u8], ends: &mut [u16; ENDS]) -> (usize, usize) {
+    let (mut at, mut count) = (0, 0);
+    while count <= MOST - WINDOW
+        && let Some(block) = text[at..].first_chunk::<BLOCK>()
+    {
+        // No closure: it would be compiled without the masker's instructions.
+        let Some(window) = block.first_chunk() else { break };
+        let mut starts = starts(masker, window) & !1;
+        if starts == 0 {
+            break;
+        }
+        let last = 63 - starts.leading_zeros() as usize;
+        let found = starts.count_ones() as usize;
+        let mut place = count;
+        while starts != 0 {
+            let Some(step) = ends[place..].first_chunk_mut::<STEP>() else { break };
+            for end in step {
+                *end = (at + starts.trailing_zeros() as usize) as u16;
+                starts &= starts.wrapping_sub(1);
+            }
+            place += STEP;
+        }
+        count += found;
+        at += last;
+    }
+    (count, at)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tokenizer::classes::first;
     use crate::tokenizer::split::piece_len;
     use proptest::prelude::*;
     use std::string::String;
@@ -170,7 +229,7 @@ mod tests {
             }
             at += piece_len(&text[at..]);
         }
-        assert_eq!(starts(text[..WINDOW].try_into().unwrap()), want, "{}", text.escape_ascii());
+        assert_eq!(starts(Plain, text[..WINDOW].try_into().unwrap()), want, "{}", text.escape_ascii());
     }
 
     fn piece() -> impl Strategy<Value = Vec<u8>> {
@@ -191,6 +250,26 @@ mod tests {
         #[test]
         fn windows_agree_with_the_careful_reading(parts in proptest::collection::vec(piece(), 64..200)) {
             check(&parts.concat());
+        }
+    }
+
+    #[test]
+    fn first_bytes_of_letters_have_no_others() {
+        let mut buffer = [0; 4];
+        for c in '\0'..=char::MAX {
+            let text = c.encode_utf8(&mut buffer).as_bytes();
+            let mut window = [b' '; WINDOW];
+            window[..text.len()].copy_from_slice(text);
+            let masks = Plain.masks(&window);
+            let (class, len) = first(text).unwrap();
+            if masks.two & 1 == 1 {
+                assert_eq!((class, len), (Class::Letter, 2), "{c:?}");
+            }
+            if masks.three & 1 == 1 || masks.e4 & masks.late >> 1 & 1 == 1 {
+                assert_eq!((class, len), (Class::Letter, 3), "{c:?}");
+            }
+            let all = (1 << len) - 1;
+            assert_eq!(kinds(&window, &masks).of[class as usize] & all, all, "{c:?}");
         }
     }
 

@@ -9,6 +9,7 @@ mod linear;
 mod naive;
 mod refusals;
 mod special;
+mod splits;
 
 use tensorgate::tokenizer::Tokenizer;
 

@@ -9,15 +9,36 @@ use crate::gguf::{Array, Header, ValueError};
 use crate::{Limits, num};
 
 const SOURCE: Source = Source::Gguf;
+const ARCHITECTURE: &str = "general.architecture";
 const MODEL: &str = "tokenizer.ggml.model";
 const PRE: &str = "tokenizer.ggml.pre";
 const TOKENS: &str = "tokenizer.ggml.tokens";
 const TYPES: &str = "tokenizer.ggml.token_type";
 const MERGES: &str = "tokenizer.ggml.merges";
 
-/// Pre-tokenizers that split as GPT-2 does. `default`, and none at all, are llama.cpp's words for not knowing; files of
-/// GPT-2 that are older than the key have neither.
-const GPT2: [&str; 3] = ["gpt-2", "phi-2", "default"];
+/// Pre-tokenizers for which llama.cpp (`src/llama-vocab.cpp`, at 00ad355) splits by GPT-2's pattern and nothing else. Its
+/// other names, and among them `default`, split numbers or punctuation further or take other patterns.
+const GPT2: [&str; 19] = [
+    "gpt-2",
+    "phi-2",
+    "mpt",
+    "olmo",
+    "jais",
+    "trillion",
+    "exaone4",
+    "gigachat",
+    "mellum",
+    "modern-bert",
+    "roberta-bpe",
+    "granite-docling",
+    "a.x-4.0",
+    "jina-es",
+    "jina-de",
+    "jina-v1-en",
+    "jina-v2-es",
+    "jina-v2-de",
+    "jina-v2-code",
+];
 
 fn refuse(kind: Kind, at: u64) -> TokenizerError {
     TokenizerError::new(kind, SOURCE, at)
@@ -45,9 +66,16 @@ pub(in super::super) fn model(header: &Header<'_>, limits: &Limits) -> Result<Mo
         return Err(refuse(Kind::Unsupported("a GGUF tokenizer other than gpt2"), place(header, MODEL)));
     }
     match header.str(PRE) {
-        Err(ValueError::Missing) => {}
+        // Files of GPT-2 that are older than the key.
+        Err(ValueError::Missing) if header.str(ARCHITECTURE) == Ok("gpt2") => {}
         Err(error) => return Err(wrong(PRE)(error)),
         Ok(name) if GPT2.contains(&name) => {}
+        Ok("default") => {
+            return Err(refuse(
+                Kind::Unsupported("the pre-tokenizer `default`, which no model was trained with"),
+                place(header, PRE),
+            ));
+        }
         Ok(_) => return Err(refuse(Kind::Unsupported("a pre-tokenizer other than GPT-2's"), place(header, PRE))),
     }
     let tokens = header.array(TOKENS).map_err(wrong(TOKENS))?;

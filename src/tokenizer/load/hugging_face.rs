@@ -180,7 +180,7 @@ fn added_tokens(mut lexer: Lexer<'_>) -> Result<Vec<Added<'_>>, TokenizerError> 
 }
 
 /// Steps through an array.
-fn array<'a>(
+pub(super) fn array<'a>(
     lexer: &mut Lexer<'a>,
     field: &'static str,
     mut take: impl FnMut(&mut Lexer<'a>) -> Result<(), TokenizerError>,

@@ -1,6 +1,7 @@
 //! Whether a `tokenizer.json` splits text as GPT-2 does, and does nothing else to it.
 
 use super::super::error::{Source, TokenizerError, TokenizerErrorKind as Kind};
+use super::hugging_face::array;
 use crate::error::ErrorKind;
 use crate::json::lex::Lexer;
 use crate::json::object::Members;
@@ -89,24 +90,130 @@ fn unsupported(what: &'static str, at: u64) -> TokenizerError {
     TokenizerError::new(Kind::Unsupported(what), SOURCE, at)
 }
 
-/// The pre-tokenizer: `ByteLevel` with GPT-2's own pattern and nothing put in front of the text.
+/// GPT-2's pattern as files spell it: that of its `encoder.py`, which Hugging Face's `ByteLevel` has too, and those of
+/// tiktoken's `r50k_base` before and after 0.9. All split every text alike: the contractions are the same set, what follows
+/// a possessive repetition never needs any of it back, and `\s++$` takes what `\s+(?!\S)` would at the end.
+const PATTERNS: [&str; 3] = [
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
+];
+
+/// What one pre-tokenizer does, of those that are known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Bytes to symbols, and nothing else.
+    Bytes,
+    /// GPT-2's pattern, then bytes to symbols.
+    SplitBytes,
+    /// GPT-2's pattern.
+    Split,
+}
+
+const FIELDS: [&str; 7] =
+    ["type", "add_prefix_space", "use_regex", "pattern", "behavior", "invert", "pretokenizers"];
+
+/// The fields of a pre-tokenizer, each where it stands.
+#[derive(Default)]
+struct Fields<'a> {
+    kind: Option<(Name<'a>, u64)>,
+    prefix: Option<(bool, u64)>,
+    regex: Option<bool>,
+    pattern: Option<(bool, u64)>,
+    behavior: Option<(Name<'a>, u64)>,
+    invert: bool,
+    inner: Option<Lexer<'a>>,
+}
+
+impl<'a> Fields<'a> {
+    fn read(lexer: &mut Lexer<'a>) -> Result<Self, TokenizerError> {
+        let mut all = Self::default();
+        fields(lexer, &FIELDS, "pre_tokenizer", |field, lexer| {
+            let at = lexer.at();
+            match field {
+                0 => all.kind = string(lexer, "pre_tokenizer.type")?.map(|kind| (kind, at)),
+                1 => all.prefix = Some((boolean(lexer, "add_prefix_space")?, at)),
+                2 => all.regex = Some(boolean(lexer, "use_regex")?),
+                3 => all.pattern = Some((is_gpt2(lexer)?, at)),
+                4 => all.behavior = string(lexer, "behavior")?.map(|behavior| (behavior, at)),
+                5 => all.invert = boolean(lexer, "invert")?,
+                _ => {
+                    all.inner = Some(lexer.clone());
+                    skip(lexer)?;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// What it does, if it is no sequence.
+    fn step(&self, start: u64) -> Result<Step, TokenizerError> {
+        let missing = |field| TokenizerError::new(Kind::FieldMissing(field), SOURCE, start);
+        let (kind, at) = self.kind.ok_or(missing("pre_tokenizer.type"))?;
+        if kind == "ByteLevel" {
+            return match (self.prefix, self.regex) {
+                (Some((true, at)), _) => Err(unsupported("add_prefix_space", at)),
+                (_, Some(false)) => Ok(Step::Bytes),
+                _ => Ok(Step::SplitBytes),
+            };
+        }
+        if kind != "Split" {
+            return Err(unsupported("a pre-tokenizer other than ByteLevel", at));
+        }
+        match self.pattern.ok_or(missing("pattern"))? {
+            (true, _) => {}
+            (false, at) => return Err(unsupported("a pattern other than GPT-2's", at)),
+        }
+        // The pattern leaves nothing of a text out, so that what it finds is the same as what it parts.
+        let (behavior, at) = self.behavior.ok_or(missing("behavior"))?;
+        if (behavior == "Isolated" && !self.invert) || (behavior == "Removed" && self.invert) {
+            return Ok(Step::Split);
+        }
+        Err(unsupported("pieces that are joined or removed", at))
+    }
+}
+
+/// Whether a pattern is GPT-2's.
+fn is_gpt2(lexer: &mut Lexer<'_>) -> Result<bool, TokenizerError> {
+    let mut found = false;
+    fields(lexer, &["Regex"], "pattern", |_, lexer| {
+        found = string(lexer, "pattern")?.is_some_and(|text| PATTERNS.iter().any(|pattern| text == *pattern));
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The pre-tokenizer: `ByteLevel` with its own pattern, which is GPT-2's, or a sequence of a `Split` by that pattern and
+/// `ByteLevel` without one; nothing put in front of the text.
 pub(super) fn check(lexer: &mut Lexer<'_>) -> Result<(), TokenizerError> {
     let start = lexer.at();
     if lexer.peek() == Some(b'n') {
         return Err(unsupported("a tokenizer without a pre-tokenizer", start));
     }
-    let mut found = false;
-    fields(lexer, &["type", "add_prefix_space", "use_regex"], "pre_tokenizer", |field, lexer| {
-        let at = lexer.at();
-        match field {
-            0 => {
-                found = string(lexer, "pre_tokenizer.type")?.is_some_and(|kind| kind == "ByteLevel");
-                if found { Ok(()) } else { Err(unsupported("a pre-tokenizer other than ByteLevel", at)) }
-            }
-            1 if boolean(lexer, "add_prefix_space")? => Err(unsupported("add_prefix_space", at)),
-            2 if !boolean(lexer, "use_regex")? => Err(unsupported("ByteLevel without GPT-2's pattern", at)),
-            _ => Ok(()),
+    let all = Fields::read(lexer)?;
+    let (mut is_split, mut last) = (false, None);
+    let mut take = |step: Step, at: u64| {
+        if matches!(last, Some(Step::Bytes | Step::SplitBytes)) {
+            return Err(unsupported("a pre-tokenizer behind ByteLevel", at));
         }
-    })?;
-    if found { Ok(()) } else { Err(TokenizerError::new(Kind::FieldMissing("pre_tokenizer.type"), SOURCE, start)) }
+        is_split |= step != Step::Bytes;
+        last = Some(step);
+        Ok(())
+    };
+    match all.kind {
+        Some((kind, at)) if kind == "Sequence" => {
+            let missing = TokenizerError::new(Kind::FieldMissing("pretokenizers"), SOURCE, at);
+            let mut inner = all.inner.ok_or(missing)?;
+            array(&mut inner, "pretokenizers", |lexer| {
+                let at = lexer.at();
+                take(Fields::read(lexer)?.step(at)?, at)
+            })?;
+        }
+        _ => take(all.step(start)?, start)?,
+    }
+    if last.is_none_or(|last| last == Step::Split) {
+        return Err(unsupported("a pre-tokenizer that does not end with ByteLevel", start));
+    }
+    if is_split { Ok(()) } else { Err(unsupported("ByteLevel without GPT-2's pattern", start)) }
 }

@@ -1,0 +1,201 @@
+//! Text as the tokenizer reads it: the classes of 64 bytes at once, and memory that will be wanted.
+
+use core::mem::MaybeUninit;
+
+use super::Level;
+use super::level::Isa;
+use crate::tokenizer::window::{ENDS, Masker, Plain, WINDOW, piece_ends};
+
+/// Asks for the line of the machine's cache in which `all[index]` begins, if there is such.
+#[inline(always)]
+pub(crate) fn prefetch<T>(all: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(item) = all.get(index) {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: the address is that of an item of the slice; reading ahead changes nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(core::ptr::from_ref(item).cast()) };
+    }
+}
+
+/// Tells the system that a table of several megabytes is going to be read here and there: in pages of two megabytes it takes
+/// a few entries of the processor's list of pages instead of thousands. Where the system has no such, nothing happens.
+pub(crate) fn want_large_pages<T>(place: &mut [MaybeUninit<T>]) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::mm::{Advice, madvise};
+        let (page, len) = (rustix::param::page_size(), size_of_val(place));
+        let start: *mut core::ffi::c_void = place.as_mut_ptr().cast();
+        let skip = start.addr().wrapping_neg() % page;
+        let whole = len.saturating_sub(skip) / page * page;
+        if len >= LARGE && whole > 0 {
+            // SAFETY: the pages are whole and inside the slice, which this call has alone; what they hold stays as it is.
+            // That the system refuses is no harm.
+            let _ = unsafe { madvise(start.wrapping_byte_add(skip), whole, Advice::LinuxHugepage) };
+        }
+    }
+}
+
+/// From this length on it pays.
+const LARGE: usize = 1 << 20;
+
+/// [`piece_ends`] by the best instructions that the level has for it.
+#[inline]
+pub(crate) fn ends(level: Level, text: &[u8], ends: &mut [u16; ENDS]) -> (usize, usize) {
+    match level.isa() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a level is made only where the processor has it.
+        Isa::Avx2 => unsafe { x86::ends_avx2(text, ends) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a level is made only where the processor has it.
+        Isa::Avx512 | Isa::Avx512Bf16 => unsafe { x86::ends_avx512(text, ends) },
+        _ => piece_ends(Plain, text, ends),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use core::arch::x86_64::*;
+
+    use super::{ENDS, Masker, WINDOW, piece_ends};
+    use crate::tokenizer::window::Masks;
+
+    /// The proof that AVX2 is there.
+    #[derive(Clone, Copy)]
+    struct Avx2(());
+
+    /// The proof that AVX-512 with BW is there.
+    #[derive(Clone, Copy)]
+    struct Avx512(());
+
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    pub(super) fn ends_avx2(text: &[u8], ends: &mut [u16; ENDS]) -> (usize, usize) {
+        piece_ends(Avx2(()), text, ends)
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2,lzcnt,popcnt")]
+    pub(super) fn ends_avx512(text: &[u8], ends: &mut [u16; ENDS]) -> (usize, usize) {
+        piece_ends(Avx512(()), text, ends)
+    }
+
+    impl Masker for Avx2 {
+        #[inline(always)]
+        fn masks(self, text: &[u8; WINDOW]) -> Masks {
+            // SAFETY: the token is made only in a function that enables the instructions.
+            unsafe { masks_avx2(text) }
+        }
+    }
+
+    impl Masker for Avx512 {
+        #[inline(always)]
+        fn masks(self, text: &[u8; WINDOW]) -> Masks {
+            // SAFETY: the token is made only in a function that enables the instructions.
+            unsafe { masks_avx512(text) }
+        }
+    }
+
+    /// The numbers of two registers' bytes for which a test holds.
+    macro_rules! both {
+        ($halves:expr, $test:expr) => {{
+            let [low, high] = $halves.map(|half| u64::from(_mm256_movemask_epi8($test(half)).cast_unsigned()));
+            low | high << 32
+        }};
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn masks_avx2(text: &[u8; WINDOW]) -> Masks {
+        let all = |byte: u8| _mm256_set1_epi8(byte.cast_signed());
+        let half = |at: usize| {
+            let (words, _) = text.as_chunks::<8>();
+            let word = |n: usize| i64::from_le_bytes(words[at + n]);
+            _mm256_set_epi64x(word(3), word(2), word(1), word(0))
+        };
+        let halves = [half(0), half(4)];
+        // Whether a byte is one of `count` from `first` on.
+        let within = |v: __m256i, first: u8, count: u8| {
+            let from = _mm256_sub_epi8(v, all(first));
+            _mm256_cmpeq_epi8(_mm256_min_epu8(from, all(count - 1)), from)
+        };
+        let is = |v: __m256i, byte: u8| _mm256_cmpeq_epi8(v, all(byte));
+        let or = |a, b| _mm256_or_si256(a, b);
+        Masks {
+            letter: both!(halves, |v| within(or(v, all(0x20)), b'a', 26)),
+            number: both!(halves, |v| within(v, b'0', 10)),
+            narrow: both!(halves, |v| or(is(v, b' '), within(v, b'\t', 5))),
+            blank: both!(halves, |v| is(v, b' ')),
+            quote: both!(halves, |v| is(v, b'\'')),
+            high: both!(halves, |v| v),
+            tail: both!(halves, |v| within(v, 0x80, 0x40)),
+            two: both!(halves, |v| or(within(v, 0xC4, 7), or(within(v, 0xD0, 2), is(v, 0xD3)))),
+            three: both!(halves, |v| or(within(v, 0xE5, 5), within(v, 0xEB, 2))),
+            e4: both!(halves, |v| is(v, 0xE4)),
+            late: both!(halves, |v| within(v, 0xB8, 8)),
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    #[inline]
+    fn masks_avx512(text: &[u8; WINDOW]) -> Masks {
+        let all = |byte: u8| _mm512_set1_epi8(byte.cast_signed());
+        let (words, _) = text.as_chunks::<8>();
+        let word = |n: usize| i64::from_le_bytes(words[n]);
+        let v = _mm512_set_epi64(word(7), word(6), word(5), word(4), word(3), word(2), word(1), word(0));
+        let within = |v, first: u8, count: u8| _mm512_cmplt_epu8_mask(_mm512_sub_epi8(v, all(first)), all(count));
+        let is = |byte: u8| _mm512_cmpeq_epi8_mask(v, all(byte));
+        let blank = is(b' ');
+        Masks {
+            letter: within(_mm512_or_si512(v, all(0x20)), b'a', 26),
+            number: within(v, b'0', 10),
+            narrow: blank | within(v, b'\t', 5),
+            blank,
+            quote: is(b'\''),
+            high: _mm512_movepi8_mask(v),
+            tail: within(v, 0x80, 0x40),
+            two: within(v, 0xC4, 7) | within(v, 0xD0, 2) | is(0xD3),
+            three: within(v, 0xE5, 5) | within(v, 0xEB, 2),
+            e4: is(0xE4),
+            late: within(v, 0xB8, 8),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    proptest! {
+        #[test]
+        fn every_level_finds_the_same_pieces(
+            text in proptest::collection::vec(prop_oneof![any::<u8>(), proptest::sample::select(&b" \n'sea1\xC4\xD0\xD1\xD3\xE4\xE5\xE9\xEB\xEC\x80\xB7\xB8\xBF"[..])], 0..1000),
+        ) {
+            let mut want = [0; ENDS];
+            let (count, at) = piece_ends(Plain, &text, &mut want);
+            for level in Level::all() {
+                let mut found = [0; ENDS];
+                prop_assert_eq!(ends(level, &text, &mut found), (count, at), "{}", level);
+                prop_assert_eq!(&found[..count], &want[..count], "{}", level);
+            }
+        }
+    }
+
+    #[test]
+    fn tables_in_large_pages_are_tables() {
+        for len in [0, 1000, LARGE / 8, LARGE] {
+            let mut all: Vec<u64> = Vec::with_capacity(len);
+            want_large_pages(all.spare_capacity_mut());
+            all.extend(0..u64::try_from(len).unwrap());
+            assert!(all.iter().zip(0..).all(|(item, n)| *item == n));
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_ahead_need_not_be_there() {
+        let all: Vec<u64> = (0..100).collect();
+        for index in [0, 99, 100, usize::MAX] {
+            prefetch(&all, index);
+        }
+        assert_eq!(all.iter().sum::<u64>(), 4950);
+    }
+}

@@ -105,6 +105,11 @@ pub(crate) struct Check {
     #[arg(long)]
     pub(crate) deep: bool,
 
+    /// Tell what other readers, as they were measured, do with each safetensors or GGUF file: read it, refuse it, crash, or
+    /// see another model.
+    #[arg(long)]
+    pub(crate) readers: bool,
+
     #[command(flatten)]
     pub(crate) effort: Effort,
 
@@ -244,6 +249,6 @@ impl Reading {
         let limits = Limits::DEFAULT.with_header_len(self.max_header).with_leading_space(self.allow_leading_space);
         let limits = limits.with_metadata_len(self.max_gguf_header);
         let limits = self.allow.iter().fold(limits, |limits, rule| rule.relax(limits));
-        Options { limits, stream_limit: self.max_stream }
+        Options { limits, stream_limit: self.max_stream, readers: false }
     }
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 pub(crate) use deep::Tap;
 
 use crate::args::{Check, Format};
-use crate::judge::judge;
+use crate::judge::{Options, judge};
 use crate::report::{Report, Summary, Verdict, human, json};
 use crate::walk::Source;
 use crate::work::Work;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Check) -> io::Result<Exit> {
 
 /// How each file is judged: by its header, or by its data too.
 fn judge_with<'w>(args: &Check, work: Option<&'w Work>) -> Box<dyn FnMut(&Source) -> Report + 'w> {
-    let options = args.reading.options();
+    let options = Options { readers: args.readers, ..args.reading.options() };
     let Some(work) = work else { return Box::new(move |source| judge(source, &options, None, &mut |_, _, _| ())) };
     let mut deep = Deep::new(work, options);
     Box::new(move |source| {

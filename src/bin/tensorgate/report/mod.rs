@@ -3,10 +3,11 @@
 mod data;
 pub(crate) mod human;
 pub(crate) mod json;
+mod readers;
 
 use std::path::{Path, PathBuf};
 
-use tensorgate::audit::Severity;
+use tensorgate::audit::{Severity, dialects};
 use tensorgate::file::ReadError;
 
 pub(crate) use data::{Data, Odd};
@@ -114,6 +115,8 @@ pub(crate) struct Report {
     pub(crate) tensors: Option<u64>,
     /// What is in the tensors, where they were looked at.
     pub(crate) data: Option<Data>,
+    /// What other readers take differently, where that was asked for.
+    pub(crate) readers: Option<dialects::Traits>,
 }
 
 impl Report {
@@ -128,6 +131,7 @@ impl Report {
             size: None,
             tensors: None,
             data: None,
+            readers: None,
         }
     }
 

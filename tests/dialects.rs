@@ -60,7 +60,7 @@ fn traits(file: &str, bytes: &[u8]) -> Traits {
 fn did(case: &Value, key: &str) -> &'static str {
     let modes = &case["reference_modes"];
     let text = case["peers"][key].as_str().or_else(|| modes[key].as_str()).or_else(|| case["reference"].as_str());
-    let word: String = text.unwrap().chars().take_while(|c| c.is_ascii_alphabetic()).collect();
+    let word: String = text.unwrap().chars().take_while(char::is_ascii_alphabetic).collect();
     match word.to_ascii_lowercase().as_str() {
         "ok" => "read",
         "err" => "refused",

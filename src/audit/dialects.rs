@@ -292,7 +292,9 @@ mod tests {
         };
         let says = |keys: &[&'static str]| {
             let mut traits = Traits::new(&BOOK, 4, 0).unwrap();
-            keys.iter().for_each(|key| traits.add(Kind::Has(key)));
+            for key in keys {
+                traits.add(Kind::Has(key));
+            }
             traits.answers().map(|answer| answer.outcome).collect::<Vec<_>>()
         };
         assert_eq!(says(&[]), [Outcome::Accepts, Outcome::Accepts]);

@@ -143,12 +143,11 @@ fn value_of_member(there: &[u8]) -> &[u8] {
     let Some((b'"', mut rest)) = there.split_first() else { return &[] };
     loop {
         match rest {
-            [b'\\', _, tail @ ..] => rest = tail,
             [b'"', tail @ ..] => {
                 let tail = tail.trim_ascii_start();
                 return tail.strip_prefix(b":").unwrap_or_default().trim_ascii_start();
             }
-            [_, tail @ ..] => rest = tail,
+            [b'\\', _, tail @ ..] | [_, tail @ ..] => rest = tail,
             [] => return &[],
         }
     }

@@ -27,6 +27,7 @@ Examples:
   tensorgate check model.safetensors
   tensorgate check models --format jsonl
   tensorgate check --deep model.safetensors
+  tensorgate check --readers model.safetensors
   cat model.safetensors | tensorgate check -
   tensorgate check model.gguf model.safetensors.index.json
   tensorgate inspect model.gguf
@@ -83,6 +84,7 @@ pub(crate) enum Command {
 /// says; a shard that is missing is warned of.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Check {
     /// Files and directories; "-" is standard input.
     #[arg(required = true, value_name = "PATH")]

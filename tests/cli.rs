@@ -36,6 +36,8 @@ mod interop;
 mod metadata;
 #[path = "cli/quantize.rs"]
 mod quantize;
+#[path = "cli/readers.rs"]
+mod readers;
 #[path = "cli/strangers.rs"]
 mod strangers;
 #[path = "cli/tokenize.rs"]

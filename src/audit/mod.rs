@@ -4,6 +4,7 @@
 //! million odd tensors gives a report of a few lines.
 
 mod advice;
+pub mod dialects;
 mod findings;
 mod gguf;
 mod names;

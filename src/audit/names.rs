@@ -116,7 +116,7 @@ pub(super) fn same_but_for_case<'a>(tally: &mut Tally<'a>, header: &Header<'a>) 
     let mut keys: Vec<(u64, u32)> = Vec::new();
     let memory = |_| Error::new(ErrorKind::StorageTooSmall, header.data().start());
     keys.try_reserve_exact(header.len()).map_err(memory)?;
-    keys.extend(header.tensors().zip(0_u32..).map(|(info, index)| (folded_hash(info.name()), index)));
+    keys.extend(header.tensors().zip(0..u32::MAX).map(|(info, index)| (folded_hash(info.name()), index)));
     let info = |key: &(u64, u32)| header.get(num::widen32(key.1));
     let by_name = |a: &(u64, u32), b: &(u64, u32)| match (info(a), info(b)) {
         (Some(a), Some(b)) => folded(a.name()).cmp(folded(b.name())),

@@ -158,6 +158,11 @@ impl<'a> ShardIndex<'a> {
         self.slots.as_slice().iter().map(move |slot| source.entry(slot.name_at).unwrap_or_default())
     }
 
+    /// The tensor at `index` in the order of the names.
+    pub fn get(&self, index: usize) -> Option<IndexEntry<'a>> {
+        self.slots.as_slice().get(index).and_then(|slot| self.source.entry(slot.name_at))
+    }
+
     /// The tensors, in the order in which the index has them.
     pub fn in_file_order(&self) -> impl Iterator<Item = IndexEntry<'a>> + Clone + '_ {
         let mut lexer = self.source.lexer(self.map_at);

@@ -194,7 +194,7 @@ fn number_shards<'a>(source: Source<'a>, slots: &mut [IndexSlot], firsts: &mut [
 
 /// Sorts the slots' numbers by shard, however many shards there are.
 fn many_shards(source: Source<'_>, slots: &mut [IndexSlot]) {
-    for (number, slot) in (0_u32..).zip(slots.iter_mut()) {
+    for (number, slot) in (0..u32::MAX).zip(slots.iter_mut()) {
         slot.by_shard = number;
     }
     let order = |a: &IndexSlot, b: &IndexSlot| compare(source.shard_text(*a), source.shard_text(*b));

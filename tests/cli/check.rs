@@ -10,9 +10,9 @@ use tensorgate::detect::Guess;
 use crate::common::{bytes, cases, file, shared};
 use crate::{pipe, run, sound};
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "path", "format", "verdict", "known", "code", "offset", "message", "expected", "advice", "excerpt", "size",
-    "tensors", "findings", "data",
+    "tensors", "findings", "data", "readers",
 ];
 
 /// A folder of every case, named by its number.

@@ -29,6 +29,7 @@ Examples:
   tensorgate check model.safetensors
   tensorgate check models --format jsonl
   tensorgate check --deep model.safetensors
+  tensorgate check --readers model.safetensors
   cat model.safetensors | tensorgate check -
   tensorgate check model.gguf model.safetensors.index.json
   tensorgate explain ST-DUP-NAME

@@ -30,6 +30,8 @@ pub(crate) struct Options {
     pub(crate) limits: Limits,
     /// Bytes of a stream after which it is given up.
     pub(crate) stream_limit: u64,
+    /// Whether it is told what other readers do.
+    pub(crate) readers: bool,
 }
 
 /// An accepted file, to be looked into while it is in memory.

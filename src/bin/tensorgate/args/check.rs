@@ -66,6 +66,11 @@ pub(crate) struct Check {
     #[arg(long)]
     pub(crate) deep: bool,
 
+    /// Tell what other readers, as they were measured, do with each safetensors or GGUF file: read it, refuse it, crash, or
+    /// see another model (human and JSON formats).
+    #[arg(long, conflicts_with = "cache")]
+    pub(crate) readers: bool,
+
     /// End with the first file, in the order of paths, that is rejected or cannot be read.
     #[arg(long)]
     pub(crate) fail_fast: bool,

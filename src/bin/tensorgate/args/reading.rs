@@ -67,8 +67,11 @@ impl Allowed {
 
 impl Reading {
     /// What is read where nobody asks for anything else.
-    pub(crate) const DEFAULT: Options =
-        Options { limits: Limits::DEFAULT.with_metadata_len(GGUF_HEADER), stream_limit: Head::STREAM_LIMIT };
+    pub(crate) const DEFAULT: Options = Options {
+        limits: Limits::DEFAULT.with_metadata_len(GGUF_HEADER),
+        stream_limit: Head::STREAM_LIMIT,
+        readers: false,
+    };
 
     /// How to read, as far as it was said here.
     pub(crate) fn options(&self) -> Options {
@@ -82,6 +85,6 @@ impl Reading {
         limits = self.max_gguf_header.map_or(limits, |most| limits.with_metadata_len(most));
         limits = if self.allow_leading_space { limits.with_leading_space(true) } else { limits };
         limits = self.allow.iter().fold(limits, |limits, rule| rule.relax(limits));
-        Options { limits, stream_limit: self.max_stream.unwrap_or(options.stream_limit) }
+        Options { limits, stream_limit: self.max_stream.unwrap_or(options.stream_limit), ..options }
     }
 }

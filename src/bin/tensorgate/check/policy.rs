@@ -66,7 +66,7 @@ impl Policy {
             None => Self::default(),
             Some(path) => Self::read(path)?,
         };
-        policy.base.options = args.reading.over(policy.base.options);
+        policy.base.options = Options { readers: args.readers, ..args.reading.over(policy.base.options) };
         Ok(policy)
     }
 

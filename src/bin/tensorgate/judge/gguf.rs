@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use tensorgate::audit::{self, Severity};
+use tensorgate::audit::{self, Severity, dialects};
 use tensorgate::detect::Guess;
 use tensorgate::file::{Head, ReadError};
 use tensorgate::gguf::Header;
-use tensorgate::{ErrorKind, Limits, Span};
+use tensorgate::{Error, ErrorKind, Limits, Span};
 
 use super::{Look, Model, Options, callers, ends_with, expected, stranger, warn_of_name};
 use crate::excerpt::Excerpt;
@@ -49,18 +49,24 @@ pub(super) fn judge(path: &Path, head: &mut Head, options: &Options, look: Look<
         (Ok(_), Some(at)) => Refusal { kind: ErrorKind::GgPaddingNonzero, at, expected: None },
         (Ok(header), None) => match audit::gguf(&header) {
             Ok(findings) => {
-                let report = accepted(path, size, &header, unseen, &findings);
+                let mut report = accepted(path, size, &header, unseen, &findings);
+                if options.readers {
+                    report.readers = dialects::gguf(&header, &findings).ok();
+                }
                 look(&report, Model::Gguf(&header), head);
                 return Ok(report);
             }
             Err(error) => Refusal { kind: error.kind(), at: error.at(), expected: expected(error) },
         },
     };
+    let fault = Error::new(refusal.kind, refusal.at);
+    let asked = options.readers && !refusal.kind.is_callers();
+    let readers = asked.then(|| dialects::refused_gguf(fault, head.bytes(), len).ok()).flatten();
     let foreign = matches!(refusal.kind, ErrorKind::GgMagic | ErrorKind::GgTooShort) && !is_cut(head.bytes());
     if foreign && let Some(report) = stranger::judge(path, head, &[Guess::Gguf, Guess::GgufBig, Guess::GgufOld])? {
-        return Ok(report);
+        return Ok(Report { readers, ..report });
     }
-    Ok(Report { size, ..refused(path, head, refusal)? })
+    Ok(Report { size, readers, ..refused(path, head, refusal)? })
 }
 
 /// Whether a file so short begins as GGUF does.

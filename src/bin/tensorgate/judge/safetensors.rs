@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tensorgate::audit::dialects;
 use tensorgate::detect::Guess;
 use tensorgate::file::{Head, ReadError};
 use tensorgate::safetensors::Header;
@@ -16,7 +17,9 @@ pub(super) fn judge(path: &Path, head: &mut Head, options: &Options, look: Look<
     let len = head.load_safetensors(&options.limits)?;
     let size = head.file_len();
     let outcome = Header::open(head.bytes(), len, &options.limits).and_then(|header| {
-        let report = accepted(path, size, &header, &audit::safetensors(&header)?);
+        let findings = audit::safetensors(&header)?;
+        let mut report = accepted(path, size, &header, &findings);
+        report.readers = options.readers.then(|| dialects::safetensors(&header, &findings)).transpose()?;
         look(&report, Model::SafeTensors(&header), head);
         Ok(report)
     });
@@ -31,9 +34,15 @@ pub(super) fn judge(path: &Path, head: &mut Head, options: &Options, look: Look<
     if is_foreign(head.bytes(), error)
         && let Some(report) = stranger::judge(path, head, &[Guess::Safetensors])?
     {
-        return Ok(report);
+        return Ok(Report { readers: of_fault(options, error, head), ..report });
     }
-    Ok(Report { size, ..refused(path, head.bytes(), error) })
+    Ok(Report { size, readers: of_fault(options, error, head), ..refused(path, head.bytes(), error) })
+}
+
+/// What other readers do with the fault, where that is asked for.
+fn of_fault(options: &Options, error: Error, head: &Head) -> Option<dialects::Traits> {
+    let asked = options.readers && !error.kind().is_callers();
+    asked.then(|| dialects::refused_safetensors(error, head.bytes()).ok()).flatten()
 }
 
 fn accepted(path: &Path, size: Option<u64>, header: &Header<'_>, findings: &[audit::Finding<'_>]) -> Report {

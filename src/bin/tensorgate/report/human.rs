@@ -38,6 +38,9 @@ pub(crate) fn file(out: &mut impl Write, report: &Report, verbose: bool) -> io::
     if let Some(data) = report.data.as_ref().filter(|_| verbose) {
         super::data::human(out, data)?;
     }
+    if let Some(traits) = &report.readers {
+        super::readers::human(out, traits)?;
+    }
     Ok(())
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn file(report: &Report) -> Value {
         "tensors": report.tensors,
         "findings": findings,
         "data": report.data.as_ref().map(super::data::json),
+        "readers": report.readers.as_ref().map(super::readers::json),
     });
     if let Value::Object(rest) = rest {
         object.extend(rest);

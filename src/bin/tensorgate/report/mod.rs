@@ -6,11 +6,12 @@ pub(crate) mod human;
 pub(crate) mod json;
 mod junit;
 mod printer;
+mod readers;
 mod sarif;
 
 use std::path::{Path, PathBuf};
 
-use tensorgate::audit::Severity;
+use tensorgate::audit::{Severity, dialects};
 use tensorgate::file::ReadError;
 
 pub(crate) use data::{Data, Odd};
@@ -119,6 +120,8 @@ pub(crate) struct Report {
     pub(crate) tensors: Option<u64>,
     /// What is in the tensors, where they were looked at.
     pub(crate) data: Option<Data>,
+    /// What other readers take differently, where that was asked for.
+    pub(crate) readers: Option<dialects::Traits>,
     /// What of it is in the baseline.
     pub(crate) known: Known,
     /// Whether the file was not read, since it had not changed.
@@ -153,6 +156,7 @@ impl Report {
             data: None,
             known: Known::default(),
             cached: false,
+            readers: None,
         }
     }
 

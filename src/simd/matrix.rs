@@ -181,40 +181,20 @@ impl<'a> Matrix<'a> {
         Ok(())
     }
 
-    /// A product with few tokens: each takes a pass over the weights as they stand. False where there is no kernel.
+    /// A product with few tokens: one pass over the weights as they stand, in which each row serves all. False where there is no kernel.
     fn few(&self, level: Level, act: &Act, out: &mut MatMut<'_>) -> bool {
         if act.form() == Form::Bf16 || (act.form() == Form::F32 && !self.ty.is_float()) {
             return false;
         }
-        for token in 0..act.rows() {
-            let out = out.row(token);
-            match self.layout {
-                Layout::InputMajor { stride } => {
-                    dense::axpy_all(level, self.ty, self.bytes, stride, act.single(token), out);
-                }
-                Layout::OutputMajor => self.rows(level, act, token, out),
+        match (self.layout, act.form()) {
+            (Layout::InputMajor { stride }, _) => {
+                dense::axpy_all(level, self.ty, self.bytes, stride, act.tokens(), out)
             }
-        }
-        true
-    }
-
-    /// Adds the dot products of the rows to `out`.
-    fn rows(&self, level: Level, act: &Act, token: usize, out: &mut [f32]) {
-        /// Rows of which the products are kept before they are added.
-        const PART: usize = 64;
-        let stride = self.row_bytes();
-        let parts = self.bytes.chunks((PART * stride).max(1));
-        for (out, bytes) in out.chunks_mut(PART).zip(parts) {
-            let mut sums = [0.0; PART];
-            let sums = &mut sums[..out.len()];
-            if act.form() == Form::Q8 {
-                q8::matvec(level, self.ty, bytes, stride, act.q8(token), sums);
-            } else {
-                dense::matvec(level, self.ty, bytes, act.single(token), sums);
+            (Layout::OutputMajor, Form::Q8) => {
+                q8::matvec(level, self.ty, self.bytes, self.row_bytes(), act, out);
+                true
             }
-            for (out, sum) in out.iter_mut().zip(sums) {
-                *out += *sum;
-            }
+            (Layout::OutputMajor, _) => dense::matvec(level, self.ty, self.bytes, act.tokens(), out),
         }
     }
 }

@@ -88,6 +88,7 @@ mod matrix;
 mod ops;
 pub(crate) mod pool;
 mod q8;
+mod stripes;
 mod unpack;
 mod weight;
 

@@ -5,5 +5,14 @@ use super::Panel;
 
 /// Adds the product of a panel of blocks with `act`.
 pub(super) fn q8(level: Level, panel: Panel<'_>, act: &Act, mut out: MatMut<'_>) {
-    q8::matvec(level, panel.ty, panel.bytes, panel.stride, act, &mut out);
+    for output in 0..out.columns() {
+        let row = panel.row(output).get(..panel.stride).unwrap_or_default();
+        for token in 0..act.rows() {
+            let mut sum = [0.0];
+            q8::matvec(level, panel.ty, row, panel.stride, act.q8(token), &mut sum);
+            if let Some(out) = out.row(token).get_mut(output) {
+                *out += sum[0];
+            }
+        }
+    }
 }

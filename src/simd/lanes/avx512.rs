@@ -68,7 +68,7 @@ fn turn(square: &mut [__m512; 16]) {
 /// The sums of sixteen vectors: halves, quarters and then pairs of two vectors at a time become one.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 #[inline]
-fn sums(v: [__m512; 16]) -> __m512 {
+fn sums(v: &[__m512; 16]) -> __m512 {
     let halves = |a, b| _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(a, b), _mm512_shuffle_f32x4::<0xee>(a, b));
     let quarters = |a, b| _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0xdd>(a, b));
     // In the 128-bit part L stands what is left of the vector 4·L + c.
@@ -154,7 +154,7 @@ impl Lanes for Avx512 {
     #[inline(always)]
     fn sums(self, all: [__m512; 16]) -> [f32; 16] {
         let mut out = [0.0; 16];
-        self.store(&mut out, leaf!(sums(all)));
+        self.store(&mut out, leaf!(sums(&all)));
         out
     }
     #[inline(always)]

@@ -6,10 +6,10 @@
 
 use core::arch::x86_64::*;
 
+use super::super::WeightType;
 use super::super::act::Row;
 use super::super::unpack::six_bits;
-use super::super::{Act, MatMut, WeightType};
-use super::{Eights, at, each_row, half};
+use super::{Eights, at};
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline]
@@ -51,9 +51,7 @@ fn floats16(from: &[f32; 16]) -> __m512 {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline]
 fn halves<const A: usize, const B: usize>(blocks: &[[u8; B]; 8]) -> __m256 {
-    let [a, b, c, d, e, f, g, h] = blocks;
-    let [a, b, c, d] = [half::<A, B>(a), half::<A, B>(b), half::<A, B>(c), half::<A, B>(d)];
-    let [e, f, g, h] = [half::<A, B>(e), half::<A, B>(f), half::<A, B>(g), half::<A, B>(h)];
+    let [a, b, c, d, e, f, g, h] = blocks.each_ref().map(|block| i16::from_le_bytes(*at::<A, 2, B, u8>(block)));
     _mm256_cvtph_ps(_mm_set_epi16(h, g, f, e, d, c, b, a))
 }
 
@@ -345,13 +343,15 @@ fn q6_k(row: &[u8], act: Row<'_>) -> f32 {
     _mm512_reduce_add_ps(_mm512_fnmadd_ps(less, _mm512_set1_ps(32.0), sum))
 }
 
-/// Adds `rows[i] · act` to the output `i` of each token, for block rows of `stride` bytes.
+/// `out[i] = rows[i] · act` for block rows of `stride` bytes.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
-pub(super) fn matvec(ty: WeightType, bytes: &[u8], stride: usize, act: &Act, out: &mut MatMut<'_>) {
+pub(super) fn matvec(ty: WeightType, bytes: &[u8], stride: usize, act: Row<'_>, out: &mut [f32]) {
     macro_rules! all {
-        ($dot:ident) => {{
-            each_row!(bytes, stride, act, out, $dot);
-        }};
+        ($dot:ident) => {
+            for (out, row) in out.iter_mut().zip(bytes.chunks_exact(stride)) {
+                *out = $dot(row, act);
+            }
+        };
     }
     match ty {
         WeightType::Q8_0 => all!(q8_0),

@@ -12,7 +12,7 @@ use super::act::Row;
 #[cfg(target_arch = "x86_64")]
 use super::lanes::padded;
 use super::level::Isa;
-use super::{Act, Level, MatMut, WeightType};
+use super::{Level, WeightType};
 
 /// The part of a block that begins at `A`.
 #[cfg(target_arch = "x86_64")]
@@ -23,14 +23,6 @@ fn at<const A: usize, const N: usize, const B: usize, T>(block: &[T; B]) -> &[T;
     let start = unsafe { block.as_ptr().add(A) };
     // SAFETY: the N items from A on lie inside the array, and live as long as it is borrowed.
     unsafe { &*start.cast::<[T; N]>() }
-}
-
-/// The bits of the F16 at byte `A` of a block. Called eight times and not by an array's `map`, which is compiled without the
-/// instructions that its caller may use, and is a call for every block where the crate is compiled in several units.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn half<const A: usize, const B: usize>(block: &[u8; B]) -> i16 {
-    i16::from_le_bytes(*at::<A, 2, B, u8>(block))
 }
 
 /// Eight blocks of 32 facing their activations.
@@ -94,11 +86,11 @@ impl<'a, const B: usize> Eights<'a, B> {
     }
 }
 
-/// Adds `rows[i] · act` to the output `i` of each token, for block rows of `stride` bytes that follow one another.
+/// `out[i] = rows[i] · act`, for block rows of `stride` bytes that follow one another.
 #[inline]
-pub(super) fn matvec(level: Level, ty: WeightType, bytes: &[u8], stride: usize, act: &Act, out: &mut MatMut<'_>) {
+pub(super) fn matvec(level: Level, ty: WeightType, bytes: &[u8], stride: usize, act: Row<'_>, out: &mut [f32]) {
     if stride == 0 {
-        // Rows of nothing add nothing.
+        out.fill(0.0);
         return;
     }
     match level.isa() {
@@ -115,22 +107,3 @@ pub(super) fn matvec(level: Level, ty: WeightType, bytes: &[u8], stride: usize, 
         Isa::Avx512 | Isa::Avx512Bf16 => unsafe { avx512::matvec(ty, bytes, stride, act, out) },
     }
 }
-
-/// Calls `$dot` with each row and each token's activations, and adds what it gives to the output. A row serves all tokens
-/// while it is in the cache. A macro, so that it is a loop in a function that enables instructions.
-macro_rules! each_row {
-    ($bytes:ident, $stride:ident, $act:ident, $out:ident, $dot:expr) => {
-        // One token's are made once, outside the loop.
-        let first = $act.q8(0);
-        for (at, row) in $bytes.chunks_exact($stride).take($out.columns()).enumerate() {
-            for token in 0..$out.rows() {
-                let act = if token == 0 { first } else { $act.q8(token) };
-                let sum = $dot(row, act);
-                if let Some(out) = $out.row(token).get_mut(at) {
-                    *out += sum;
-                }
-            }
-        }
-    };
-}
-use each_row;

@@ -4,10 +4,9 @@
 
 use core::arch::aarch64::*;
 
+use super::super::WeightType;
 use super::super::act::Row;
 use super::super::unpack::{Parts, group, unpack};
-use super::super::{Act, MatMut, WeightType};
-use super::each_row;
 
 #[target_feature(enable = "neon")]
 #[inline]
@@ -55,15 +54,17 @@ fn dot(ty: WeightType, row: &[u8], act: Row<'_>) -> f32 {
     vaddvq_f32(vaddq_f32(sums[0], sums[1])) + rest
 }
 
-/// Adds `rows[i] · act` to the output `i` of each token, for block rows of `stride` bytes.
+/// `out[i] = rows[i] · act` for block rows of `stride` bytes.
 #[target_feature(enable = "neon")]
-pub(super) fn matvec(ty: WeightType, bytes: &[u8], stride: usize, act: &Act, out: &mut MatMut<'_>) {
+pub(super) fn matvec(ty: WeightType, bytes: &[u8], stride: usize, act: Row<'_>, out: &mut [f32]) {
     macro_rules! all {
         ($($ty:ident)*) => {
             match ty {
                 // The type is a constant in each arm, so that each gets a loop of its own.
                 $(WeightType::$ty => {
-                    each_row!(bytes, stride, act, out, |row, act| dot(WeightType::$ty, row, act));
+                    for (out, row) in out.iter_mut().zip(bytes.chunks_exact(stride)) {
+                        *out = dot(WeightType::$ty, row, act);
+                    }
                 })*
                 WeightType::F32 | WeightType::F16 | WeightType::BF16 => {}
             }

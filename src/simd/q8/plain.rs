@@ -2,10 +2,9 @@
 
 use ::wide::{i8x16, i16x16};
 
+use super::super::WeightType;
 use super::super::act::Row;
 use super::super::unpack::{Parts, group, unpack};
-use super::super::{Act, MatMut, WeightType};
-use super::each_row;
 
 /// The sum of the products of up to 32 whole numbers. It is at most 32 × 128 × 127.
 #[inline(always)]
@@ -40,12 +39,8 @@ fn dot<const WIDE: bool>(ty: WeightType, row: &[u8], act: Row<'_>) -> f32 {
     sum
 }
 
-pub(super) fn matvec<const WIDE: bool>(
-    ty: WeightType,
-    bytes: &[u8],
-    stride: usize,
-    act: &Act,
-    out: &mut MatMut<'_>,
-) {
-    each_row!(bytes, stride, act, out, |row, act| dot::<WIDE>(ty, row, act));
+pub(super) fn matvec<const WIDE: bool>(ty: WeightType, bytes: &[u8], stride: usize, act: Row<'_>, out: &mut [f32]) {
+    for (out, row) in out.iter_mut().zip(bytes.chunks_exact(stride)) {
+        *out = dot::<WIDE>(ty, row, act);
+    }
 }

@@ -138,6 +138,17 @@ impl<'a> Tile<'a> {
         let (level, dims) = (self.attention.level, self.attention.dims);
         buffers.out.resize(buffers.queries.len(), 0.0);
         let mut start = 0_usize;
+        if buffers.scores.len() == self.total {
+            // One query: its probabilities serve where they are.
+            buffers.out.fill(0.0);
+            for (_, values) in self.runs() {
+                let end = start.saturating_add(values.len().checked_div(dims.entry()).unwrap_or(0));
+                let part = buffers.scores.get(start..end).unwrap_or_default();
+                simd::add_scaled(level, dims.kind.kind(), values, dims.entry(), part, &mut buffers.out)?;
+                start = end;
+            }
+            return Ok(());
+        }
         for (_, values) in self.runs() {
             let count = values.len().checked_div(dims.entry()).unwrap_or(0);
             if count == self.total {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::config::Config;
 use super::problem::Problem;
+use super::room::Room;
 use crate::num;
 use crate::simd::WeightType;
 
@@ -70,8 +71,8 @@ impl Dims {
 #[derive(Debug)]
 struct Segment {
     capacity: usize,
-    keys: Box<[u8]>,
-    values: Box<[u8]>,
+    keys: Room,
+    values: Room,
 }
 
 impl Segment {
@@ -79,8 +80,7 @@ impl Segment {
     /// there is no memory.
     fn new(dims: &Dims, capacity: usize) -> Option<Self> {
         let half = num::narrow(dims.bytes(capacity) / 2)?;
-        let zeroed = || bytemuck::allocation::try_zeroed_slice_box::<u8>(half).ok();
-        Some(Self { capacity, keys: zeroed()?, values: zeroed()? })
+        Some(Self { capacity, keys: Room::zeroed(half)?, values: Room::zeroed(half)? })
     }
 
     /// Bytes of a head's run.

@@ -56,6 +56,7 @@ mod names;
 mod problem;
 mod quantize;
 mod random;
+mod room;
 mod runner;
 mod sample;
 mod session;

@@ -1,5 +1,6 @@
 //! Activations in the form in which the kernels multiply them.
 
+use super::dense::Tokens;
 use super::dispatch::dispatch;
 use super::half::{bf16_to_f32, f32_to_bf16};
 use super::lanes::Lanes;
@@ -194,9 +195,9 @@ impl Act {
         self.form
     }
 
-    /// A row in the forms F32 and Bf16; empty in the other.
-    pub(super) fn single(&self, row: usize) -> &[f32] {
-        part(&self.x, self.form != Form::Q8, row, self.len)
+    /// All rows in the forms F32 and Bf16; none in the other.
+    pub(super) fn tokens(&self) -> Tokens<'_> {
+        Tokens { all: if self.form == Form::Q8 { &[] } else { &self.x }, len: self.len }
     }
 
     /// The groups of tokens in the forms F32 and Bf16: the first token, how many, and their values, input by input.

@@ -1,12 +1,34 @@
 //! Products with rows of F32, F16 and BF16, written once for all levels.
 
-use super::WeightType;
 use super::dispatch::dispatch;
 use super::lanes::{BrainSource, HalfSource, Lanes, SingleSource, Source};
+use super::stripes::Stripes;
+use super::{MatMut, WeightType};
 
-/// The dot product of a row with `x`, in four sums. What remains after whole steps is padded with zeros.
+/// Activations as they are, token by token.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tokens<'a> {
+    pub(super) all: &'a [f32],
+    /// Values of a token.
+    pub(super) len: usize,
+}
+
+impl<'a> Tokens<'a> {
+    /// One token.
+    pub(super) const fn one(x: &'a [f32]) -> Self {
+        Self { all: x, len: x.len() }
+    }
+
+    #[inline(always)]
+    fn row(self, token: usize) -> &'a [f32] {
+        self.all.get(token * self.len..).and_then(|rest| rest.get(..self.len)).unwrap_or_default()
+    }
+}
+
+/// The dot product of a row with `x`, its parts not yet added up, in four sums. What remains after whole steps is padded
+/// with zeros.
 #[inline(always)]
-fn dot_row<L: Lanes, S: Source>(l: L, row: &[u8], x: &[f32]) -> f32 {
+fn dot_row<L: Lanes, S: Source>(l: L, row: &[u8], x: &[f32]) -> L::V {
     let (mut a, mut b, mut c, mut d) = (l.zero(), l.zero(), l.zero(), l.zero());
     let (width, bytes) = (L::N, L::N * S::BYTES);
     let (mut parts, mut inputs) = (row.chunks_exact(4 * bytes), x.chunks_exact(4 * width));
@@ -20,7 +42,7 @@ fn dot_row<L: Lanes, S: Source>(l: L, row: &[u8], x: &[f32]) -> f32 {
     for (part, input) in rest_of::<S>(row, x, 4 * width).chunks(bytes).zip(inputs.remainder().chunks(width)) {
         a = l.fma(S::load(l, part), l.load(input), a);
     }
-    l.sum(l.add(l.add(a, b), l.add(c, d)))
+    l.add(l.add(a, b), l.add(c, d))
 }
 
 /// What of a row faces the inputs after the last whole step: a row may be followed by others.
@@ -30,82 +52,89 @@ fn rest_of<'a, S: Source>(row: &'a [u8], x: &[f32], step: usize) -> &'a [u8] {
     row.get(done * S::BYTES..x.len() * S::BYTES).unwrap_or_default()
 }
 
-/// The dot products of four rows with `x`, in two sums each.
+/// Rows of fewer bytes are taken sixteen at once: for them the adding up of vectors costs as much as the rest.
+const SHORT: usize = 1024;
+/// How many.
+const TOGETHER: usize = 16;
+
+/// Adds `rows[i] · x` to the output `i` of each token. A row serves all tokens while it is in the cache.
 #[inline(always)]
-fn dot_four<L: Lanes, S: Source>(l: L, rows: [&[u8]; 4], x: &[f32]) -> [f32; 4] {
-    let (width, bytes) = (L::N, L::N * S::BYTES);
-    let (step, zero) = (2 * width, l.zero());
-    let [mut a, mut b, mut c, mut d] = [zero; 4];
-    let [mut e, mut f, mut g, mut h] = [zero; 4];
-    let [first, second, third, fourth] = rows.map(|row| row.chunks_exact(2 * bytes));
-    let mut inputs = x.chunks_exact(step);
-    for ((((first, second), third), fourth), input) in first.zip(second).zip(third).zip(fourth).zip(inputs.by_ref())
-    {
-        let (low, high) = (l.load(&input[..width]), l.load(&input[width..]));
-        a = l.fma(S::load(l, &first[..bytes]), low, a);
-        e = l.fma(S::load(l, &first[bytes..]), high, e);
-        b = l.fma(S::load(l, &second[..bytes]), low, b);
-        f = l.fma(S::load(l, &second[bytes..]), high, f);
-        c = l.fma(S::load(l, &third[..bytes]), low, c);
-        g = l.fma(S::load(l, &third[bytes..]), high, g);
-        d = l.fma(S::load(l, &fourth[..bytes]), low, d);
-        h = l.fma(S::load(l, &fourth[bytes..]), high, h);
-    }
-    let mut sums = [l.add(a, e), l.add(b, f), l.add(c, g), l.add(d, h)];
-    for (sum, row) in sums.iter_mut().zip(rows) {
-        for (part, input) in rest_of::<S>(row, x, step).chunks(bytes).zip(inputs.remainder().chunks(width)) {
-            *sum = l.fma(S::load(l, part), l.load(input), *sum);
+fn rows<L: Lanes, S: Source>(l: L, bytes: &[u8], x: Tokens<'_>, out: &mut MatMut<'_>) {
+    let row = x.len * S::BYTES;
+    let together = if row < SHORT { TOGETHER } else { 1 };
+    let groups = out.columns() / together;
+    let order = if S::BYTES == 4 { Stripes::new(groups, row * together) } else { Stripes::of(groups, 1) };
+    for group in order {
+        let first = group * together;
+        let part = bytes.get(first * row..).unwrap_or_default();
+        for token in 0..out.rows() {
+            let x = x.row(token);
+            let out = out.row(token).get_mut(first..).unwrap_or_default();
+            if together == 1 {
+                single_row::<L, S>(l, part, x, out);
+            } else {
+                sixteen_rows::<L, S>(l, part, x, out);
+            }
         }
     }
-    sums.map(|sum| l.sum(sum))
+    for at in groups * together..out.columns() {
+        for token in 0..out.rows() {
+            let part = bytes.get(at * row..).unwrap_or_default();
+            single_row::<L, S>(l, part, x.row(token), out.row(token).get_mut(at..).unwrap_or_default());
+        }
+    }
 }
 
-/// `out[i] = rows[i] · x`: four rows at once of F32, which keeps the memory busier; one of the others, which four streams
-/// would slow down.
+/// Adds the product of the first row to the first output.
 #[inline(always)]
-fn rows<L: Lanes, S: Source>(l: L, bytes: &[u8], x: &[f32], out: &mut [f32]) {
+fn single_row<L: Lanes, S: Source>(l: L, rows: &[u8], x: &[f32], out: &mut [f32]) {
+    let row = rows.get(..x.len() * S::BYTES).unwrap_or_default();
+    if let Some(out) = out.first_mut() {
+        *out += l.sum(dot_row::<L, S>(l, row, x));
+    }
+}
+
+/// Adds the products of the first sixteen rows to as many outputs.
+#[inline(always)]
+fn sixteen_rows<L: Lanes, S: Source>(l: L, rows: &[u8], x: &[f32], out: &mut [f32]) {
     let row = x.len() * S::BYTES;
-    if row == 0 {
-        out.fill(0.0);
-        return;
+    let mut all = [l.zero(); TOGETHER];
+    for (at, one) in all.iter_mut().enumerate() {
+        let row = rows.get(at * row..).and_then(|rest| rest.get(..row)).unwrap_or_default();
+        *one = dot_row::<L, S>(l, row, x);
     }
-    if S::BYTES < 4 {
-        for (out, one) in out.iter_mut().zip(bytes.chunks_exact(row)) {
-            *out = dot_row::<L, S>(l, one, x);
-        }
-        return;
-    }
-    let mut fours = bytes.chunks_exact(4 * row);
-    let (outs, last) = out.as_chunks_mut::<4>();
-    for (out, four) in outs.iter_mut().zip(fours.by_ref()) {
-        let (a, b) = four.split_at(2 * row);
-        let ((a, b), (c, d)) = (a.split_at(row), b.split_at(row));
-        *out = dot_four::<L, S>(l, [a, b, c, d], x);
-    }
-    for (out, one) in last.iter_mut().zip(fours.remainder().chunks_exact(row)) {
-        *out = dot_row::<L, S>(l, one, x);
+    let sums = l.sums(all);
+    for (out, sum) in out.iter_mut().zip(sums) {
+        *out += sum;
     }
 }
 
 #[inline(always)]
-fn rows_single<L: Lanes>(l: L, bytes: &[u8], x: &[f32], out: &mut [f32]) {
+fn rows_single<L: Lanes>(l: L, bytes: &[u8], x: Tokens<'_>, out: &mut MatMut<'_>) {
     rows::<L, SingleSource>(l, bytes, x, out);
 }
 #[inline(always)]
-fn rows_half<L: Lanes>(l: L, bytes: &[u8], x: &[f32], out: &mut [f32]) {
+fn rows_half<L: Lanes>(l: L, bytes: &[u8], x: Tokens<'_>, out: &mut MatMut<'_>) {
     rows::<L, HalfSource>(l, bytes, x, out);
 }
 #[inline(always)]
-fn rows_brain<L: Lanes>(l: L, bytes: &[u8], x: &[f32], out: &mut [f32]) {
+fn rows_brain<L: Lanes>(l: L, bytes: &[u8], x: Tokens<'_>, out: &mut MatMut<'_>) {
     rows::<L, BrainSource>(l, bytes, x, out);
 }
-dispatch! { fn run_single(bytes: &[u8], x: &[f32], out: &mut [f32]) = rows_single; }
-dispatch! { fn run_half(bytes: &[u8], x: &[f32], out: &mut [f32]) = rows_half; }
-dispatch! { fn run_brain(bytes: &[u8], x: &[f32], out: &mut [f32]) = rows_brain; }
+dispatch! { fn run_single(bytes: &[u8], x: Tokens<'_>, out: &mut MatMut<'_>) = rows_single; }
+dispatch! { fn run_half(bytes: &[u8], x: Tokens<'_>, out: &mut MatMut<'_>) = rows_half; }
+dispatch! { fn run_brain(bytes: &[u8], x: Tokens<'_>, out: &mut MatMut<'_>) = rows_brain; }
 
-/// `out[i] = rows[i] · x` for rows of `x.len()` elements that follow one another. False for block formats.
+/// Adds `rows[i] · x` to the output `i` of each token, for rows of `x.len` elements that follow one another. False for
+/// block formats.
 #[inline]
-pub(super) fn matvec(level: super::Level, ty: WeightType, bytes: &[u8], x: &[f32], out: &mut [f32]) -> bool {
+pub(super) fn matvec(
+    level: super::Level,
+    ty: WeightType,
+    bytes: &[u8],
+    x: Tokens<'_>,
+    out: &mut MatMut<'_>,
+) -> bool {
     match ty {
         WeightType::F32 => run_single(level, bytes, x, out),
         WeightType::F16 => run_half(level, bytes, x, out),
@@ -118,21 +147,70 @@ pub(super) fn matvec(level: super::Level, ty: WeightType, bytes: &[u8], x: &[f32
 /// How many rows an axpy takes at once: so many streams from memory, and so many times fewer passes over the sums.
 const STREAMS: usize = 8;
 
-/// Adds `Σ x[i] · rows[i]` to `out`. `stride` is the distance of the rows in bytes.
+/// Adds `Σ x[i] · rows[i]` to the outputs of each token. `stride` is the distance of the rows in bytes.
 #[inline(always)]
-fn axpy<L: Lanes, S: Source>(l: L, bytes: &[u8], stride: usize, x: &[f32], out: &mut [f32]) {
-    let width = out.len() * S::BYTES;
+fn axpy<L: Lanes, S: Source>(l: L, bytes: &[u8], stride: usize, x: Tokens<'_>, out: &mut MatMut<'_>) {
+    let width = out.columns() * S::BYTES;
     let row = |at: usize| bytes.get(at * stride..).and_then(|rest| rest.get(..width)).unwrap_or_default();
-    let (eights, last) = x.as_chunks::<STREAMS>();
-    for (at, eight) in eights.iter().enumerate() {
-        axpy_eight::<L, S>(l, core::array::from_fn(|lane| row(STREAMS * at + lane)), *eight, out);
-    }
-    for (at, one) in last.iter().enumerate() {
-        let (row, factor) = (row(STREAMS * eights.len() + at), l.splat(*one));
-        for (part, out) in row.chunks(L::N * S::BYTES).zip(out.chunks_mut(L::N)) {
-            let sum = l.fma(S::load(l, part), factor, l.load(out));
-            l.store(out, sum);
+    if L::N > 1 && width == 4 * L::N * S::BYTES && x.len >= 4 {
+        for token in 0..out.rows() {
+            narrow::<L, S>(l, bytes, stride, x.row(token), out.row(token));
         }
+        return;
+    }
+    // F32 far from one another, as `Stripes` says why; then those that are left, and all of the others.
+    let height = if S::BYTES == 4 { Stripes::of(x.len, STREAMS).height() } else { 0 };
+    let left = x.len - height * STREAMS;
+    let starts = (0..height)
+        .map(|at| (at, height))
+        .chain((0..left / STREAMS).map(|at| (height * STREAMS + at * STREAMS, 1)));
+    for (start, step) in starts {
+        let rows = core::array::from_fn(|lane| row(start + lane * step));
+        for token in 0..out.rows() {
+            let x = x.row(token);
+            let x = core::array::from_fn(|lane| x.get(start + lane * step).copied().unwrap_or_default());
+            axpy_eight::<L, S>(l, rows, x, out.row(token));
+        }
+    }
+    for at in x.len - left % STREAMS..x.len {
+        let row = row(at);
+        for token in 0..out.rows() {
+            let factor = l.splat(x.row(token).get(at).copied().unwrap_or_default());
+            for (part, out) in row.chunks(L::N * S::BYTES).zip(out.row(token).chunks_mut(L::N)) {
+                let sum = l.fma(S::load(l, part), factor, l.load(out));
+                l.store(out, sum);
+            }
+        }
+    }
+}
+
+/// The same for rows of four vectors, a head's values for instance: the sums stay in registers. Two rows at a time, half of
+/// all apart.
+#[inline(always)]
+fn narrow<L: Lanes, S: Source>(l: L, bytes: &[u8], stride: usize, x: &[f32], out: &mut [f32]) {
+    let (part, width) = (L::N * S::BYTES, 4 * L::N * S::BYTES);
+    let (near, far) = x.split_at(x.len().div_ceil(2));
+    let row_at = |at: usize| bytes.get(at * stride..).and_then(|rest| rest.get(..width)).unwrap_or_default();
+    let load = |row: &[u8], at: usize| S::load(l, row.get(at * part..(at + 1) * part).unwrap_or_default());
+    let [mut a, mut b, mut c, mut d] = [l.zero(); 4];
+    let [mut e, mut f, mut g, mut h] = [l.zero(); 4];
+    for (at, factor) in near.iter().enumerate() {
+        let (row, factor) = (row_at(at), l.splat(*factor));
+        a = l.fma(load(row, 0), factor, a);
+        b = l.fma(load(row, 1), factor, b);
+        c = l.fma(load(row, 2), factor, c);
+        d = l.fma(load(row, 3), factor, d);
+        if let Some(factor) = far.get(at) {
+            let (row, factor) = (row_at(near.len() + at), l.splat(*factor));
+            e = l.fma(load(row, 0), factor, e);
+            f = l.fma(load(row, 1), factor, f);
+            g = l.fma(load(row, 2), factor, g);
+            h = l.fma(load(row, 3), factor, h);
+        }
+    }
+    let sums = [l.add(a, e), l.add(b, f), l.add(c, g), l.add(d, h)];
+    for (out, sum) in out.chunks_exact_mut(L::N).zip(sums) {
+        l.store(out, l.add(l.load(out), sum));
     }
 }
 
@@ -140,8 +218,8 @@ fn axpy<L: Lanes, S: Source>(l: L, bytes: &[u8], stride: usize, x: &[f32], out: 
 #[inline(always)]
 fn axpy_eight<L: Lanes, S: Source>(l: L, rows: [&[u8]; STREAMS], x: [f32; STREAMS], out: &mut [f32]) {
     let bytes = L::N * S::BYTES;
-    let factors = x.map(|x| l.splat(x));
-    let [f0, f1, f2, f3, f4, f5, f6, f7] = factors;
+    let (f0, f1, f2, f3) = (l.splat(x[0]), l.splat(x[1]), l.splat(x[2]), l.splat(x[3]));
+    let (f4, f5, f6, f7) = (l.splat(x[4]), l.splat(x[5]), l.splat(x[6]), l.splat(x[7]));
     let parts = rows.map(|row| row.chunks_exact(bytes));
     let tails = parts.each_ref().map(core::slice::ChunksExact::remainder);
     let [r0, r1, r2, r3, r4, r5, r6, r7] = parts;
@@ -157,7 +235,7 @@ fn axpy_eight<L: Lanes, S: Source>(l: L, rows: [&[u8]; STREAMS], x: [f32; STREAM
     let out = outs.into_remainder();
     if !out.is_empty() {
         let mut sum = l.load(out);
-        for (tail, factor) in tails.into_iter().zip(factors) {
+        for (tail, factor) in tails.into_iter().zip([f0, f1, f2, f3, f4, f5, f6, f7]) {
             sum = l.fma(S::load(l, tail), factor, sum);
         }
         l.store(out, sum);
@@ -165,31 +243,31 @@ fn axpy_eight<L: Lanes, S: Source>(l: L, rows: [&[u8]; STREAMS], x: [f32; STREAM
 }
 
 #[inline(always)]
-fn axpy_single<L: Lanes>(l: L, bytes: &[u8], stride: usize, x: &[f32], out: &mut [f32]) {
+fn axpy_single<L: Lanes>(l: L, bytes: &[u8], stride: usize, x: Tokens<'_>, out: &mut MatMut<'_>) {
     axpy::<L, SingleSource>(l, bytes, stride, x, out);
 }
 #[inline(always)]
-fn axpy_half<L: Lanes>(l: L, bytes: &[u8], stride: usize, x: &[f32], out: &mut [f32]) {
+fn axpy_half<L: Lanes>(l: L, bytes: &[u8], stride: usize, x: Tokens<'_>, out: &mut MatMut<'_>) {
     axpy::<L, HalfSource>(l, bytes, stride, x, out);
 }
 #[inline(always)]
-fn axpy_brain<L: Lanes>(l: L, bytes: &[u8], stride: usize, x: &[f32], out: &mut [f32]) {
+fn axpy_brain<L: Lanes>(l: L, bytes: &[u8], stride: usize, x: Tokens<'_>, out: &mut MatMut<'_>) {
     axpy::<L, BrainSource>(l, bytes, stride, x, out);
 }
-dispatch! { fn add_single(bytes: &[u8], stride: usize, x: &[f32], out: &mut [f32]) = axpy_single; }
-dispatch! { fn add_half(bytes: &[u8], stride: usize, x: &[f32], out: &mut [f32]) = axpy_half; }
-dispatch! { fn add_brain(bytes: &[u8], stride: usize, x: &[f32], out: &mut [f32]) = axpy_brain; }
+dispatch! { fn add_single(bytes: &[u8], stride: usize, x: Tokens<'_>, out: &mut MatMut<'_>) = axpy_single; }
+dispatch! { fn add_half(bytes: &[u8], stride: usize, x: Tokens<'_>, out: &mut MatMut<'_>) = axpy_half; }
+dispatch! { fn add_brain(bytes: &[u8], stride: usize, x: Tokens<'_>, out: &mut MatMut<'_>) = axpy_brain; }
 
-/// Adds `Σ x[i] · rows[i]` to `out`, for rows of `out.len()` elements that begin `stride` bytes apart. False for block
-/// formats.
+/// Adds `Σ x[i] · rows[i]` to the outputs of each token, for rows of as many elements that begin `stride` bytes apart.
+/// False for block formats.
 #[inline]
 pub(super) fn axpy_all(
     level: super::Level,
     ty: WeightType,
     bytes: &[u8],
     stride: usize,
-    x: &[f32],
-    out: &mut [f32],
+    x: Tokens<'_>,
+    out: &mut MatMut<'_>,
 ) -> bool {
     match ty {
         WeightType::F32 => add_single(level, bytes, stride, x, out),

@@ -181,25 +181,28 @@ impl<'a> Matrix<'a> {
         Ok(())
     }
 
-    /// A product with few tokens: each takes a pass over the weights as they stand. False where there is no kernel.
+    /// A product with few tokens: one pass over the weights as they stand, in which each row of floats serves all tokens; a
+    /// pass for each token where they are blocks. False where there is no kernel.
     fn few(&self, level: Level, act: &Act, out: &mut MatMut<'_>) -> bool {
         if act.form() == Form::Bf16 || (act.form() == Form::F32 && !self.ty.is_float()) {
             return false;
         }
-        for token in 0..act.rows() {
-            let out = out.row(token);
-            match self.layout {
-                Layout::InputMajor { stride } => {
-                    dense::axpy_all(level, self.ty, self.bytes, stride, act.single(token), out);
-                }
-                Layout::OutputMajor => self.rows(level, act, token, out),
+        match (self.layout, act.form()) {
+            (Layout::InputMajor { stride }, _) => {
+                dense::axpy_all(level, self.ty, self.bytes, stride, act.tokens(), out)
             }
+            (Layout::OutputMajor, Form::Q8) => {
+                for token in 0..act.rows() {
+                    self.block_rows(level, act, token, out.row(token));
+                }
+                true
+            }
+            (Layout::OutputMajor, _) => dense::matvec(level, self.ty, self.bytes, act.tokens(), out),
         }
-        true
     }
 
-    /// Adds the dot products of the rows to `out`.
-    fn rows(&self, level: Level, act: &Act, token: usize, out: &mut [f32]) {
+    /// Adds the dot products of rows of blocks to `out`.
+    fn block_rows(&self, level: Level, act: &Act, token: usize, out: &mut [f32]) {
         /// Rows of which the products are kept before they are added.
         const PART: usize = 64;
         let stride = self.row_bytes();
@@ -207,11 +210,7 @@ impl<'a> Matrix<'a> {
         for (out, bytes) in out.chunks_mut(PART).zip(parts) {
             let mut sums = [0.0; PART];
             let sums = &mut sums[..out.len()];
-            if act.form() == Form::Q8 {
-                q8::matvec(level, self.ty, bytes, stride, act.q8(token), sums);
-            } else {
-                dense::matvec(level, self.ty, bytes, act.single(token), sums);
-            }
+            q8::matvec(level, self.ty, bytes, stride, act.q8(token), sums);
             for (out, sum) in out.iter_mut().zip(sums) {
                 *out += *sum;
             }

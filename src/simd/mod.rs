@@ -88,6 +88,7 @@ mod matrix;
 mod ops;
 pub(crate) mod pool;
 mod q8;
+mod stripes;
 pub(crate) mod text;
 mod unpack;
 mod weight;

@@ -1,9 +1,10 @@
 //! What a transformer needs beside products, on vectors of F32.
 
+use super::dense::Tokens;
 use super::dispatch::dispatch;
 use super::half;
 use super::lanes::Lanes;
-use super::{Level, ShapeError, WeightType, dense};
+use super::{Level, MatMut, ShapeError, WeightType, dense};
 
 /// log₂ e, and ln 2 in two parts of which the first has few bits (Cody and Waite).
 const LOG2_E: f32 = core::f32::consts::LOG2_E;
@@ -336,7 +337,9 @@ dispatch! {
 pub fn dot(level: Level, ty: WeightType, row: &[u8], x: &[f32]) -> Result<f32, ShapeError> {
     check_row(ty, row.len(), x.len())?;
     let mut out = [0.0];
-    dense::matvec(level, ty, row, x, &mut out);
+    if let Some(mut out) = MatMut::new(&mut out, 1) {
+        dense::matvec(level, ty, row, Tokens::one(x), &mut out);
+    }
     Ok(out[0])
 }
 
@@ -361,7 +364,10 @@ pub fn add_scaled(
     if rows.len() < needed {
         return Err(ShapeError::new("bytes of the rows of a sum", needed, rows.len()));
     }
-    dense::axpy_all(level, ty, rows, stride, factors, out);
+    let width = out.len();
+    if let Some(mut out) = MatMut::new(out, width) {
+        dense::axpy_all(level, ty, rows, stride, Tokens::one(factors), &mut out);
+    }
     Ok(())
 }
 

@@ -65,6 +65,20 @@ fn turn(square: &mut [__m512; 16]) {
     }
 }
 
+/// The sums of sixteen vectors: halves, quarters and then pairs of two vectors at a time become one.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+#[inline]
+fn sums(v: &[__m512; 16]) -> __m512 {
+    let halves = |a, b| _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(a, b), _mm512_shuffle_f32x4::<0xee>(a, b));
+    let quarters = |a, b| _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0xdd>(a, b));
+    // In the 128-bit part L stands what is left of the vector 4·L + c.
+    let four = |c: usize| quarters(halves(v[c], v[c + 4]), halves(v[c + 8], v[c + 12]));
+    let pairs = |a, b| _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    let (even, odd) = (_mm512_castps_pd(pairs(four(0), four(1))), _mm512_castps_pd(pairs(four(2), four(3))));
+    let (low, high) = (_mm512_unpacklo_pd(even, odd), _mm512_unpackhi_pd(even, odd));
+    _mm512_add_ps(_mm512_castpd_ps(low), _mm512_castpd_ps(high))
+}
+
 impl Lanes for Avx512 {
     const N: usize = 16;
     type V = __m512;
@@ -136,6 +150,12 @@ impl Lanes for Avx512 {
     #[inline(always)]
     fn sum(self, v: __m512) -> f32 {
         leaf!(_mm512_reduce_add_ps(v))
+    }
+    #[inline(always)]
+    fn sums(self, all: [__m512; 16]) -> [f32; 16] {
+        let mut out = [0.0; 16];
+        self.store(&mut out, leaf!(sums(&all)));
+        out
     }
     #[inline(always)]
     fn turn(self, square: &mut [__m512; 16]) {

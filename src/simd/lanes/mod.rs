@@ -42,6 +42,12 @@ pub(super) trait Lanes: Copy {
     fn pow2(self, t: Self::V) -> Self::V;
     fn sum(self, v: Self::V) -> f32;
 
+    /// The sums of sixteen vectors.
+    #[inline(always)]
+    fn sums(self, all: [Self::V; 16]) -> [f32; 16] {
+        all.map(|v| self.sum(v))
+    }
+
     /// Turns the square of the first `N` vectors: rows become columns.
     #[inline(always)]
     fn turn(self, square: &mut [Self::V; 16]) {

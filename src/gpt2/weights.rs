@@ -224,7 +224,9 @@ fn build(model: &Model, names: Names, config: &Config, own_head: bool) -> Option
 /// A vector's values.
 fn vector(tensor: &Tensor) -> Option<Vec<f32>> {
     let len = num::narrow(tensor.elements())?;
-    let mut values = vec![0.0; len];
+    let mut values = Vec::new();
+    values.try_reserve_exact(len).ok()?;
+    values.resize(len, 0.0);
     simd::Matrix::new(kind(tensor)?, tensor.bytes(), 1, len).ok()?.decode_row(0, &mut values).ok()?;
     Some(values)
 }

@@ -1,5 +1,6 @@
 //! How deep the core's stack gets, measured: every case and every file of the corpus is judged, and everything in it
-//! looked at, on a stack of our own that was painted before. It stays below 8 KiB, whatever is in the file.
+//! looked at, on a stack of our own that was painted before. It stays below 16 KiB, whatever is in
+//! the file and however little the build is optimised; a microcontroller's is worked out by `tests/proof/run`, and is half of that.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #![expect(unsafe_code, reason = "a change of stack is something that only assembly can say")]
 
@@ -15,7 +16,7 @@ use tensorgate::shards::IndexSlot;
 use tensorgate::{Gguf, SafeTensors, ShardIndex, gguf};
 
 /// What the core may take of a stack in all.
-const MOST: usize = 8 * 1024;
+const MOST: usize = 16 * 1024;
 /// What there is, so that what takes more is measured too.
 const ROOM: usize = 256 * 1024;
 const PAINT: u64 = 0xA5A5_5A5A_A5A5_5A5A;
@@ -125,7 +126,7 @@ fn look_at_index(index: &ShardIndex<'_>) {
 }
 
 #[test]
-fn no_file_takes_more_than_eight_kibibytes() {
+fn no_file_takes_more_than_sixteen_kibibytes() {
     let mut files = Vec::new();
     for row in corpus::all_rows() {
         let bytes = std::fs::read(corpus::folder().join(&row.path)).unwrap();
@@ -161,7 +162,7 @@ fn no_file_takes_more_than_eight_kibibytes() {
         });
         let (depth, name) = depths.max().unwrap();
         println!("{ending}: at most {depth} bytes of stack ({name})");
-        assert!(depth <= 4 * MOST, "{name} takes {depth} bytes");
+        assert!(depth <= MOST, "{name} takes {depth} bytes");
     }
 }
 

@@ -20,7 +20,19 @@ pub(crate) struct Operation {
     pub(crate) name: &'static str,
     /// Makes what the operation needs besides, given the folder of [`write_files`].
     pub(crate) prepare: fn(&Path) -> Run,
+    /// Of how many requests the refusal ends the process, and why it may.
+    pub(crate) ends: (usize, &'static str),
 }
+
+const NONE: (usize, &str) = (0, "");
+const DECODE: (usize, &str) =
+    (5, "`Tokenizer::decode` gives a vector, which ends the process where it cannot grow, as all do");
+const LAYERS: (usize, &str) =
+    (1, "what is expected of each layer is listed, in some hundred bytes for each that has tensors in the file");
+const SCRATCH: (usize, &str) = (
+    8,
+    "the kernels' scratch grows to a few rows of the buffers that were asked for before, and the logits are a vector",
+);
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
@@ -90,6 +102,7 @@ fn austen() -> (Vec<u8>, Vec<u8>) {
 pub(crate) const OPERATIONS: &[Operation] = &[
     Operation {
         name: "SafeTensors::open",
+        ends: NONE,
         prepare: |folder| {
             let bytes = read(folder.join("many.safetensors"));
             Box::new(move || said(SafeTensors::open(&bytes)))
@@ -97,6 +110,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "Gguf::open",
+        ends: NONE,
         prepare: |folder| {
             let bytes = read(folder.join("many.gguf"));
             Box::new(move || said(Gguf::open(&bytes)))
@@ -104,6 +118,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "audit of safetensors",
+        ends: NONE,
         prepare: |folder| {
             let bytes = read(folder.join("many.safetensors"));
             Box::new(move || {
@@ -115,6 +130,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "audit of GGUF",
+        ends: NONE,
         prepare: |folder| {
             let bytes = read(folder.join("many.gguf"));
             Box::new(move || {
@@ -125,6 +141,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "copies of tensors",
+        ends: NONE,
         prepare: |_| {
             let ones = vec![1; 3000];
             let tensors = [("b", Dtype::BOOL), ("w", Dtype::U8)];
@@ -142,6 +159,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "writing safetensors",
+        ends: NONE,
         prepare: |_| {
             let tensors = tensors();
             Box::new(move || {
@@ -153,6 +171,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "writing GGUF",
+        ends: NONE,
         prepare: |_| {
             let tensors = tensors();
             Box::new(move || {
@@ -163,11 +182,16 @@ pub(crate) const OPERATIONS: &[Operation] = &[
             })
         },
     },
-    Operation { name: "Model::open of safetensors", prepare: |folder| open(folder.join("many.safetensors")) },
-    Operation { name: "Model::open of GGUF", prepare: |folder| open(folder.join("many.gguf")) },
-    Operation { name: "Model::open of shards", prepare: |folder| open(folder.join("sharded")) },
+    Operation {
+        name: "Model::open of safetensors",
+        ends: NONE,
+        prepare: |folder| open(folder.join("many.safetensors")),
+    },
+    Operation { name: "Model::open of GGUF", ends: NONE, prepare: |folder| open(folder.join("many.gguf")) },
+    Operation { name: "Model::open of shards", ends: NONE, prepare: |folder| open(folder.join("sharded")) },
     Operation {
         name: "Model::open of a stream",
+        ends: NONE,
         prepare: |folder| {
             let bytes: Arc<[u8]> = read(folder.join("many.safetensors")).into();
             Box::new(move || {
@@ -178,6 +202,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "diff",
+        ends: NONE,
         prepare: |_| {
             let (a, b) = (Model::open(data("tiny-gpt2/tinyA-f16")), Model::open(data("tiny-gpt2/tinyA-plain")));
             let (a, b) = (a.unwrap(), b.unwrap());
@@ -191,18 +216,22 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "conversion to GGUF",
+        ends: NONE,
         prepare: |folder| convert(folder.join("many.safetensors"), folder.join("new.gguf"), Format::Gguf),
     },
     Operation {
         name: "conversion to safetensors",
+        ends: NONE,
         prepare: |folder| convert(folder.join("many.gguf"), folder.join("new.safetensors"), Format::SafeTensors),
     },
     Operation {
         name: "conversion of GPT-2",
+        ends: NONE,
         prepare: |folder| convert(data("tiny-gpt2/tinyA-f16"), folder.join("gpt2.gguf"), Format::Gguf),
     },
     Operation {
         name: "saving a checkpoint",
+        ends: NONE,
         prepare: |folder| {
             let path = folder.join("checkpoint.safetensors");
             let values = vec![1.0_f32; 4096];
@@ -211,6 +240,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "restoring a checkpoint",
+        ends: NONE,
         prepare: |folder| {
             let path = folder.join("restored.safetensors");
             Checkpoint::new().model("w", &[4096], &vec![1.0_f32; 4096]).save(&path).unwrap();
@@ -220,6 +250,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "tokenizer of vocab.json and merges.txt",
+        ends: NONE,
         prepare: |_| {
             let (vocab, merges) = austen();
             Box::new(move || said(Tokenizer::from_files(&vocab, &merges)))
@@ -227,6 +258,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "tokenizer of tokenizer.json",
+        ends: NONE,
         prepare: |_| {
             let text = read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tokenizer.json"));
             Box::new(move || said(Tokenizer::from_json(&text)))
@@ -234,6 +266,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "tokenizer of GGUF",
+        ends: NONE,
         prepare: |_| {
             let bytes = read(data("tiny-gpt2-gguf/tinyA-f16.gguf"));
             Box::new(move || {
@@ -244,6 +277,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "encoding and decoding",
+        ends: DECODE,
         prepare: |_| {
             let (vocab, merges) = austen();
             let tokenizer = Tokenizer::from_files(&vocab, &merges).unwrap();
@@ -255,10 +289,11 @@ pub(crate) const OPERATIONS: &[Operation] = &[
             })
         },
     },
-    Operation { name: "GPT-2 of safetensors", prepare: |_| load(data("tiny-gpt2/tinyA-f16")) },
-    Operation { name: "GPT-2 of GGUF", prepare: |_| load(data("tiny-gpt2-gguf/tinyA-q8_0.gguf")) },
+    Operation { name: "GPT-2 of safetensors", ends: LAYERS, prepare: |_| load(data("tiny-gpt2/tinyA-f16")) },
+    Operation { name: "GPT-2 of GGUF", ends: LAYERS, prepare: |_| load(data("tiny-gpt2-gguf/tinyA-q8_0.gguf")) },
     Operation {
         name: "GPT-2 quantised as it is loaded",
+        ends: LAYERS,
         prepare: |_| {
             let model = Model::open(data("tiny-gpt2/tinyA-f16")).unwrap();
             let options =
@@ -268,6 +303,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "a runner and its logits",
+        ends: SCRATCH,
         prepare: |_| {
             let model = Gpt2::open(data("tiny-gpt2/tinyA-f16")).unwrap();
             Box::new(move || {
@@ -281,6 +317,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "saving and restoring a session",
+        ends: NONE,
         prepare: |_| {
             let model = Gpt2::open(data("tiny-gpt2/tinyA-f16")).unwrap();
             let mut runner = runner(&model);

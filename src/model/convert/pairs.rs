@@ -47,8 +47,11 @@ pub(super) struct Pairs<'p> {
     pub(super) dropped: Vec<String>,
 }
 
-/// The texts of a safetensors file's metadata, decoded.
-pub(super) fn decoded(model: &Model) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>, TryReserveError> {
+/// A key and its value, decoded.
+pub(super) type Text<'m> = (Cow<'m, str>, Cow<'m, str>);
+
+/// The texts of a safetensors file's metadata.
+pub(super) fn decoded(model: &Model) -> Result<Vec<Text<'_>>, TryReserveError> {
     let metadata = model.metadata();
     let mut texts = Vec::new();
     for (key, value) in metadata.iter() {
@@ -65,7 +68,7 @@ pub(super) fn decoded(model: &Model) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>
 pub(super) fn for_gguf<'p>(
     conversion: &Conversion<'p>,
     model: &'p Model,
-    texts: &'p [(Cow<'p, str>, Cow<'p, str>)],
+    texts: &'p [Text<'p>],
     outputs: &[Output],
 ) -> Result<Pairs<'p>, TryReserveError> {
     let given: HashMap<Cow<'_, str>, PairSpec<'p>> =

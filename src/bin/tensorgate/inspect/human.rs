@@ -59,7 +59,7 @@ pub(super) fn modules<'a>(
     tensors: impl Iterator<Item = Tensor<'a>>,
     all: bool,
 ) -> io::Result<()> {
-    for (name, tensors) in groups(&sorted(tensors)) {
+    for (name, tensors) in groups(&sorted(tensors)?) {
         module(out, name, tensors, all)?;
     }
     Ok(())

@@ -123,7 +123,7 @@ mod linux {
         fn judge(&mut self, path: &str, file: &mut File, len: u64) -> io::Result<Result<usize, tensorgate::Error>> {
             let (mut have, mut asked) = (0, 0);
             // An index has no data behind its header.
-            let mut want = if path.ends_with(".json") { len } else { 0 };
+            let mut want = if path.rsplit_once('.').is_some_and(|(_, ending)| ending == "json") { len } else { 0 };
             loop {
                 let most =
                     usize::try_from(want).ok().filter(|want| *want <= HEADER).ok_or(io::ErrorKind::FileTooLarge)?;

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         let name = Name::from(tensor.name());
         match mean(&tensor) {
             Ok(Some(mean)) if mean.is_finite() => {
-                println!("{name} {} {:?}: {mean:.6}", tensor.element(), tensor.shape())
+                println!("{name} {} {:?}: {mean:.6}", tensor.element(), tensor.shape());
             }
             Ok(None) => println!("{name} {} {:?}", tensor.element(), tensor.shape()),
             Ok(Some(_)) => {

@@ -145,7 +145,9 @@ proofs! {
     /// An integer is what its digits say, and what is refused has a cause.
     fn an_integer_is_what_its_digits_say() {
         let mut text: [u8; 21] = any();
-        text.iter_mut().for_each(|byte| *byte = b"0123456789,]-.e "[usize::from(*byte % 16)]);
+        for byte in &mut text {
+            *byte = b"0123456789,]-.e "[usize::from(*byte % 16)];
+        }
         let text = core::str::from_utf8(some(&text)).unwrap_or_default();
         let mut lexer = Lexer::new(text, 8);
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();

@@ -49,8 +49,9 @@ fn measured<T, F: FnMut() -> T>(stack: &mut [u128], work: F) -> (T, usize) {
             clobber_abi("C"),
         );
     }
-    let words = stack.iter().flat_map(|pair| [*pair as u64, (*pair >> 64) as u64]);
-    let untouched = words.take_while(|word| *word == PAINT).count() * 8;
+    let bytes = stack.iter().flat_map(|pair| pair.to_le_bytes());
+    let untouched =
+        bytes.zip(PAINT.to_le_bytes().into_iter().cycle()).take_while(|(byte, paint)| byte == paint).count();
     (job.1.unwrap(), ROOM - untouched)
 }
 
@@ -75,10 +76,11 @@ struct Slots {
 /// Judges and looks at `file`; whether it was accepted.
 fn look(name: &str, file: &[u8], terms: &corpus::Terms, slots: &mut Slots) -> bool {
     let limits = &terms.limits;
-    let outcome = if name.ends_with(".gguf") {
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let outcome = if ending == "gguf" {
         let opened = Gguf::open_in(file, &mut slots.gguf, limits);
         opened.and_then(|file| look_at_gguf(&file, terms.array_text, &mut slots.row))
-    } else if name.ends_with(".json") {
+    } else if ending == "json" {
         ShardIndex::open_in(file, &mut slots.index, limits).map(|index| look_at_index(&index))
     } else {
         SafeTensors::open_in(file, &mut slots.safetensors, limits).map(|file| look_at_safetensors(&file))

@@ -93,6 +93,8 @@ mod limits;
 pub mod model;
 mod name;
 mod num;
+#[cfg(any(kani, test))]
+mod proofs;
 pub mod quant;
 pub mod safetensors;
 pub mod scan;

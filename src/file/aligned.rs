@@ -9,6 +9,9 @@ use crate::num;
 /// What the first byte is aligned to: a cache line, and more than any element or vector register needs.
 const ALIGNMENT: usize = 64;
 
+/// Bytes of a stream that are read at a time.
+const STEP: usize = 64 * 1024;
+
 /// Bytes in memory, the first of which is aligned to 64.
 pub(super) struct Aligned {
     bytes: Vec<u8>,
@@ -32,13 +35,20 @@ impl Aligned {
     /// What was read of a stream, and the rest of it: at most `most` bytes. Memory grows as they come.
     pub(super) fn of_stream(start: Vec<u8>, reader: impl Read, most: u64) -> Result<Self, ReadError> {
         let mut bytes = start;
-        let left = most.saturating_add(1).saturating_sub(num::widen(bytes.len()));
-        reader.take(left).read_to_end(&mut bytes).map_err(|error| failed(error, left))?;
+        let mut reader = reader.take(most.saturating_add(1).saturating_sub(num::widen(bytes.len())));
+        let wanted = num::widen(STEP);
+        loop {
+            // With room to spare the standard library never grows the vector itself, which would end the process.
+            bytes.try_reserve(STEP.saturating_mul(2)).map_err(|_| ReadError::Memory { wanted })?;
+            let step = (&mut reader).take(wanted).read_to_end(&mut bytes);
+            if num::widen(step.map_err(|error| failed(error, wanted))?) < wanted {
+                break;
+            }
+        }
         let len = bytes.len();
         if num::widen(len) > most {
             return Err(ReadError::StreamTooLong { limit: most });
         }
-        let wanted = num::widen(ALIGNMENT);
         bytes.try_reserve_exact(ALIGNMENT).map_err(|_| ReadError::Memory { wanted })?;
         let start = offset(&bytes);
         bytes.resize(len.saturating_add(start), 0);

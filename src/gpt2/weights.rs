@@ -152,8 +152,9 @@ pub(super) fn load(model: &Model, fields: &Fields, limit: u64) -> Result<(Config
     }
     Problems::none_of(problems)?;
     let weights = build(model, names, &config, own_head);
-    // Every tensor was seen above.
-    let weights = weights.ok_or_else(|| Problem::MissingTensor("a tensor that was there".to_owned()))?;
+    // Every tensor was seen above: what there was not is memory.
+    let what = "the model's biases and norms";
+    let weights = weights.ok_or(Problem::Memory { what, needed: vectors, limit })?;
     Ok((config, weights, notes))
 }
 
@@ -212,10 +213,16 @@ fn build(model: &Model, names: Names, config: &Config, own_head: bool) -> Option
             down: linear(name(Part::Down))?,
         })
     };
+    let layers = num::widen(config.n_layer());
+    let mut blocks = Vec::new();
+    blocks.try_reserve_exact(config.n_layer()).ok()?;
+    for layer in 0..layers {
+        blocks.push(block(layer)?);
+    }
     Some(Weights {
         embedding: matrix(&names.embedding(), Layout::Rows)?,
         positions: matrix(&names.positions(), Layout::Rows)?,
-        blocks: (0..num::widen(config.n_layer())).map(block).collect::<Option<_>>()?,
+        blocks,
         last_norm: norm(names.last_norm())?,
         head: if own_head { Some(matrix(names.head(), Layout::Rows)?) } else { None },
     })
@@ -224,7 +231,9 @@ fn build(model: &Model, names: Names, config: &Config, own_head: bool) -> Option
 /// A vector's values.
 fn vector(tensor: &Tensor) -> Option<Vec<f32>> {
     let len = num::narrow(tensor.elements())?;
-    let mut values = vec![0.0; len];
+    let mut values = Vec::new();
+    values.try_reserve_exact(len).ok()?;
+    values.resize(len, 0.0);
     simd::Matrix::new(kind(tensor)?, tensor.bytes(), 1, len).ok()?.decode_row(0, &mut values).ok()?;
     Some(values)
 }

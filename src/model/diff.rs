@@ -141,6 +141,8 @@ pub enum DiffError {
     Complex,
     /// Blocks of this type cannot be decoded.
     Quant(QuantError),
+    /// There is not enough memory for the numbers of a piece.
+    Memory,
 }
 
 impl fmt::Display for DiffError {
@@ -149,6 +151,7 @@ impl fmt::Display for DiffError {
             Self::Length => f.write_str("the tensors have not the same number of elements"),
             Self::Complex => f.write_str("one of the tensors is complex and the other is not"),
             Self::Quant(error) => fmt::Display::fmt(error, f),
+            Self::Memory => f.write_str("there is not enough memory to decode them"),
         }
     }
 }
@@ -212,6 +215,7 @@ impl Comparer {
         let elements = a.elements().and_then(num::narrow).ok_or(DiffError::Length)?;
         let runs = [a, b];
         for (numbers, run) in [&mut self.a, &mut self.b].into_iter().zip(runs) {
+            numbers.reserve(kind, run.bytes.len(), elements).map_err(|_| DiffError::Memory)?;
             numbers.decode(kind, run.element, run.endian, run.bytes, elements).map_err(DiffError::Quant)?;
         }
         match kind {

@@ -258,7 +258,7 @@ impl Model {
     /// The tensors, in the order in which their bytes stand in the files: the one to read a whole model in. Those of a
     /// type that is not known are left out.
     pub fn in_file_order(&self) -> impl DoubleEndedIterator<Item = Tensor> + '_ {
-        self.0.table.in_file_order().into_iter().filter_map(|index| self.tensor_at(index))
+        self.0.table.in_file_order().iter().filter_map(|index| self.tensor_at(*index))
     }
 
     fn tensor_at(&self, index: usize) -> Option<Tensor> {

@@ -67,10 +67,13 @@ pub(super) fn whole(
     judged: Vec<Judged>,
     index: Option<(PathBuf, BTreeMap<String, String>)>,
 ) -> Result<Model, ModelError> {
-    let headers: Vec<_> = judged.iter().map(|judged| &judged.header).collect();
     let first = judged.first().map(|judged| judged.path.clone()).unwrap_or_default();
-    let table = Table::of(&headers).ok_or_else(|| ModelError::memory(&first, 0))?;
-    let mut files = Vec::new();
+    let memory = || ModelError::memory(&first, 0);
+    let (mut headers, mut files) = (Vec::new(), Vec::new());
+    headers.try_reserve_exact(judged.len()).map_err(|_| memory())?;
+    files.try_reserve_exact(judged.len()).map_err(|_| memory())?;
+    headers.extend(judged.iter().map(|judged| &judged.header));
+    let table = Table::of(&headers).ok_or_else(memory)?;
     for judged in judged {
         files.push(loader.finish(judged)?);
     }

@@ -33,6 +33,7 @@ pub(super) fn open(path: &Path, mut head: Head, options: &Options) -> Result<Mod
     missing(path, folder, &index)?;
     let mut loader = Loader::new(options, index.shards().len());
     let mut judged = Vec::new();
+    judged.try_reserve_exact(index.shards().len()).map_err(|_| ModelError::memory(path, 0))?;
     for shard in index.shards() {
         judged.push(one(path, folder, &index, &shard, &mut loader)?);
     }

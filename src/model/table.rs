@@ -13,6 +13,8 @@ pub(super) struct Table {
     names: String,
     dims: Vec<u64>,
     entries: Vec<Entry>,
+    /// The tensors by file, and in it by where their bytes are.
+    order: Vec<usize>,
 }
 
 /// One tensor. Names and dimensions stand in the table's pools.
@@ -46,15 +48,18 @@ impl Table {
                 count = count.saturating_add(1);
             });
         }
-        let mut table = Self { names: String::new(), dims: Vec::new(), entries: Vec::new() };
+        let mut table = Self { names: String::new(), dims: Vec::new(), entries: Vec::new(), order: Vec::new() };
         table.names.try_reserve_exact(bytes).ok()?;
         table.dims.try_reserve_exact(rank).ok()?;
         table.entries.try_reserve_exact(count).ok()?;
+        table.order.try_reserve_exact(count).ok()?;
         for (file, header) in headers.iter().enumerate() {
             rows(header, |row| table.push(file, &row));
         }
-        let Self { names, entries, .. } = &mut table;
+        let Self { names, entries, order, .. } = &mut table;
         entries.sort_unstable_by(|a, b| text(names, a).cmp(text(names, b)));
+        order.extend(0..entries.len());
+        order.sort_unstable_by_key(|index| (entries.get(*index).map(|entry| (entry.file, entry.span)), *index));
         Some(table)
     }
 
@@ -106,10 +111,8 @@ impl Table {
     }
 
     /// The tensors by file, and in it by where their bytes are.
-    pub(super) fn in_file_order(&self) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by_key(|index| self.entry(*index).map(|entry| (entry.file, entry.span)));
-        order
+    pub(super) fn in_file_order(&self) -> &[usize] {
+        &self.order
     }
 
     /// The name that was probably meant: the same but for a few characters, or with something before or behind it.

@@ -20,6 +20,8 @@ pub(crate) struct Row {
     /// found in the data.
     pub(crate) rejected: Option<(String, u64)>,
     pub(crate) terms: Terms,
+    /// The setting that makes the terms, by name, where they are not the defaults.
+    pub(crate) setting: Option<(String, u64)>,
 }
 
 /// What a file is there for.
@@ -92,6 +94,7 @@ fn row(line: &str) -> Row {
         role,
         rejected: faulty.then(|| (code.to_owned(), offset.parse().unwrap())),
         terms: self::terms(terms),
+        setting: terms.split_once('=').map(|(name, most)| (name.to_owned(), most.parse().unwrap())),
     }
 }
 

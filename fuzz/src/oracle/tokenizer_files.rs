@@ -31,3 +31,14 @@ pub fn check(data: &[u8]) {
 pub fn seed(file: &[u8]) -> Option<Vec<u8>> {
     Some(file.to_vec())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn smoke() {
+        let seeds: Vec<_> = crate::corpus::files().iter().take(60).filter_map(|file| seed(file)).collect();
+        crate::smoke::mutants(check, 61, 2, &seeds);
+    }
+}

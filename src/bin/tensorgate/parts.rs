@@ -86,16 +86,42 @@ impl Tensor {
 }
 
 /// The tensors of a header in the order of their data.
-pub(crate) fn safetensors_tensors(header: &safetensors::Header<'_>) -> Vec<Tensor> {
+///
+/// # Errors
+///
+/// [`ReadError::Memory`].
+pub(crate) fn safetensors_tensors(header: &safetensors::Header<'_>) -> Result<Vec<Tensor>, ReadError> {
     let tensors = header.tensors();
-    tensors.map(|info| Tensor::new(info.name(), Kind::Plain(info.dtype()), info.shape(), info.span())).collect()
+    let mut list = room(header.json().len(), tensors.len())?;
+    list.extend(tensors.map(|info| Tensor::new(info.name(), Kind::Plain(info.dtype()), info.shape(), info.span())));
+    Ok(list)
+}
+
+/// An empty list with room for `count` tensors, and memory seen to be there for the names and shapes of a header of so
+/// many bytes, each of which is a small request that could only end the process.
+fn room(header: usize, count: usize) -> Result<Vec<Tensor>, ReadError> {
+    const SMALLEST: usize = 32;
+    let texts = header.saturating_add(count.saturating_mul(2 * SMALLEST));
+    let wanted = count.saturating_mul(size_of::<Tensor>()).saturating_add(texts);
+    let memory = ReadError::Memory { wanted: u64::try_from(wanted).unwrap_or(u64::MAX) };
+    let (mut list, mut probe) = (Vec::new(), Vec::<u8>::new());
+    if list.try_reserve_exact(count).is_err() || probe.try_reserve_exact(texts).is_err() {
+        return Err(memory);
+    }
+    Ok(list)
 }
 
 /// The same of a GGUF file, without those whose size is not known.
-pub(crate) fn gguf_tensors(header: &gguf::Header<'_>) -> Vec<Tensor> {
+///
+/// # Errors
+///
+/// [`ReadError::Memory`].
+pub(crate) fn gguf_tensors(header: &gguf::Header<'_>) -> Result<Vec<Tensor>, ReadError> {
     let sized = header.tensors().filter(|info| info.size().is_some());
     let kind = |kind| Kind::Ggml(kind, header.endian());
-    sized.map(|info| Tensor::new(info.name(), kind(info.kind()), info.shape(), info.span())).collect()
+    let mut list = room(header.head().len(), header.len())?;
+    list.extend(sized.map(|info| Tensor::new(info.name(), kind(info.kind()), info.shape(), info.span())));
+    Ok(list)
 }
 
 /// One file of a model.
@@ -138,7 +164,7 @@ impl Part {
             let fault = Fault::bare(error.code(), error.at(), error.kind().what().to_owned());
             Box::new(Report::rejected(path, format, fault))
         })?;
-        Self::new(path, &head, tensors, count).map_err(unread)
+        Self::new(path, &head, tensors.map_err(unread)?, count).map_err(unread)
     }
 
     /// The file's name without its folder, which is what it is called in messages and manifests.
@@ -209,8 +235,9 @@ pub(crate) fn parts(
     options: &Options,
 ) -> Result<Vec<Part>, Box<Report>> {
     let path = report.path.as_path();
-    let own = |tensors, count| {
-        Part::new(path, head, tensors, count).map_err(|error| Box::new(Report::unread(path, &error)))
+    let own = |tensors: Result<Vec<Tensor>, ReadError>, count| {
+        let part = tensors.and_then(|tensors| Part::new(path, head, tensors, count));
+        part.map_err(|error| Box::new(Report::unread(path, &error)))
     };
     match model {
         Model::SafeTensors(header) => Ok(vec![own(safetensors_tensors(header), header.len())?]),

@@ -1,5 +1,6 @@
 //! Why a model cannot be converted.
 
+use std::collections::TryReserveError;
 use std::fmt;
 use std::string::String;
 use std::vec::Vec;
@@ -40,6 +41,8 @@ pub enum ConvertError {
         /// Why.
         error: QuantError,
     },
+    /// There is not enough memory for the list of tensors or of keys.
+    Memory,
     /// The file could not be saved.
     Save(SaveError),
 }
@@ -138,6 +141,7 @@ impl fmt::Display for ConvertError {
                 if *is_nan { "no number (NaN)" } else { "infinite" }
             ),
             Self::Decode { tensor, error } => write!(f, "{:?}: {error}", Name::from(tensor.as_str())),
+            Self::Memory => f.write_str("there is not enough memory for what is to be written"),
             Self::Save(error) => error.fmt(f),
         }
     }
@@ -152,6 +156,12 @@ impl std::error::Error for ConvertError {
             Self::Save(error) => std::error::Error::source(error),
             _ => None,
         }
+    }
+}
+
+impl From<TryReserveError> for ConvertError {
+    fn from(_: TryReserveError) -> Self {
+        Self::Memory
     }
 }
 

@@ -30,9 +30,12 @@ pub(super) fn outputs(
 ) -> Result<(Vec<Output>, Vec<String>), ConvertError> {
     let (mut outputs, mut left_out, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     let mut seen = HashSet::new();
+    outputs.try_reserve_exact(model.len())?;
+    seen.try_reserve(model.len())?;
     for source in model.in_file_order() {
         let gpt2 = conversion.naming == Naming::Gpt2;
         if gpt2 && model.format() == Format::SafeTensors && gpt2_buffer(source.name()) {
+            left_out.try_reserve(1)?;
             left_out.push(source.name().to_owned());
             continue;
         }
@@ -41,14 +44,18 @@ pub(super) fn outputs(
                 return Err(ConvertError::SameName { name: output.name });
             }
             Ok(output) => outputs.push(output),
-            Err(problem) => problems.push(problem),
+            Err(problem) => {
+                problems.try_reserve(1)?;
+                problems.push(problem);
+            }
         }
     }
-    let known: HashSet<&str> = outputs.iter().map(|output: &Output| output.source.name()).collect();
-    if known.len().saturating_add(left_out.len()).saturating_add(problems.len()) < model.len() {
-        let there = |name: &str| model.get(name).is_none();
-        let unknown = model.names().filter(|name| there(name));
-        problems.extend(unknown.map(|name| Problem { tensor: name.to_owned(), kind: ProblemKind::NoSize }));
+    // Each has a name of its own.
+    if outputs.len().saturating_add(left_out.len()).saturating_add(problems.len()) < model.len() {
+        for name in model.names().filter(|name| model.get(name).is_none()) {
+            problems.try_reserve(1)?;
+            problems.push(Problem { tensor: name.to_owned(), kind: ProblemKind::NoSize });
+        }
     }
     if problems.is_empty() { Ok((outputs, left_out)) } else { Err(ConvertError::Tensors(problems)) }
 }

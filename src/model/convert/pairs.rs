@@ -1,7 +1,7 @@
 //! What becomes of the metadata.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, TryReserveError};
 use std::string::{String, ToString};
 use std::vec::Vec;
 
@@ -47,16 +47,20 @@ pub(super) struct Pairs<'p> {
     pub(super) dropped: Vec<String>,
 }
 
-/// The texts of a safetensors file's metadata, decoded.
-pub(super) fn decoded(model: &Model) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+/// A key and its value, decoded.
+pub(super) type Text<'m> = (Cow<'m, str>, Cow<'m, str>);
+
+/// The texts of a safetensors file's metadata.
+pub(super) fn decoded(model: &Model) -> Result<Vec<Text<'_>>, TryReserveError> {
     let metadata = model.metadata();
     let mut texts = Vec::new();
     for (key, value) in metadata.iter() {
         if let MetadataValue::Text(text) = value {
+            texts.try_reserve(1)?;
             texts.push((key.to_cow(), text.to_cow()));
         }
     }
-    texts
+    Ok(texts)
 }
 
 /// The pairs of the new GGUF file: the caller's whose keys the source has not, then the source's, with the caller's in the
@@ -64,15 +68,19 @@ pub(super) fn decoded(model: &Model) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
 pub(super) fn for_gguf<'p>(
     conversion: &Conversion<'p>,
     model: &'p Model,
-    texts: &'p [(Cow<'p, str>, Cow<'p, str>)],
+    texts: &'p [Text<'p>],
     outputs: &[Output],
-) -> Pairs<'p> {
+) -> Result<Pairs<'p>, TryReserveError> {
     let given: HashMap<Cow<'_, str>, PairSpec<'p>> =
         conversion.pairs.iter().map(|pair| (pair.key().to_cow(), *pair)).collect();
     let header = model.files().first().and_then(crate::model::ModelFile::gguf);
     let has = |key: &PairSpec<'_>| header.as_ref().is_some_and(|header| header.get(&key.key().to_cow()).is_some());
     let first = conversion.pairs.iter().filter(|pair| !has(pair)).copied();
-    let mut pairs = Pairs { pairs: first.collect(), dropped: Vec::new() };
+    let of_file = header.as_ref().map_or(0, crate::gguf::Header::pair_count);
+    let mut pairs = Pairs { pairs: Vec::new(), dropped: Vec::new() };
+    pairs.pairs.try_reserve(conversion.pairs.len().saturating_add(of_file).saturating_add(texts.len()))?;
+    pairs.dropped.try_reserve(texts.len())?;
+    pairs.pairs.extend(first);
     let same = outputs.iter().all(|output| ggml_of(output.element()) == ggml_of(output.source().element()));
     if let Some(header) = &header {
         for pair in header.pairs() {
@@ -106,7 +114,7 @@ pub(super) fn for_gguf<'p>(
             pairs.pairs.push(PairSpec::new(key.as_ref(), typed(architecture, key, value)));
         }
     }
-    pairs
+    Ok(pairs)
 }
 
 /// The value of a key that GGUF knows as a number or a bool and that was made text for safetensors; other texts stay texts.

@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::string::String;
-use std::vec;
 use std::vec::Vec;
 
 use super::data::stream;
@@ -59,7 +58,9 @@ impl Plan<'_> {
     /// [`ConvertError::NotFinite`] where a value is none that can be converted, [`ConvertError::Save`], and where there
     /// can be no such file.
     pub fn save(&self, target: Target<'_>, saver: &Saver<'_>) -> Result<Report, ConvertError> {
-        let mut report = Report { losses: vec![None; self.outputs.len()], ..Report::default() };
+        let mut report = Report::default();
+        report.losses.try_reserve_exact(self.outputs.len())?;
+        report.losses.resize(self.outputs.len(), None);
         match self.conversion.format {
             Format::Gguf => self.gguf(target, saver, &mut report)?,
             Format::SafeTensors => self.safetensors(target, saver, &mut report)?,
@@ -103,8 +104,8 @@ impl Plan<'_> {
     }
 
     fn gguf(&self, target: Target<'_>, saver: &Saver<'_>, report: &mut Report) -> Result<(), ConvertError> {
-        let texts = decoded(&self.model);
-        let pairs = for_gguf(&self.conversion, &self.model, &texts, &self.outputs);
+        let texts = decoded(&self.model)?;
+        let pairs = for_gguf(&self.conversion, &self.model, &texts, &self.outputs)?;
         let mut options = WriteOptions::default().with_endian(self.conversion.endian);
         if let Some(alignment) = alignment(&self.conversion, &self.model) {
             options = options.with_alignment(alignment);
@@ -145,16 +146,16 @@ impl Plan<'_> {
 
     fn safetensors(&self, target: Target<'_>, saver: &Saver<'_>, report: &mut Report) -> Result<(), ConvertError> {
         let (texts, dropped) = for_safetensors(&self.model);
-        let metadata = (!texts.is_empty())
-            .then(|| texts.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect::<Vec<_>>());
-        let specs: Vec<_> = self
-            .outputs
-            .iter()
-            .map(|output| {
-                let dtype = output.element.dtype().unwrap_or(Dtype::U8);
-                safetensors::TensorSpec::new(output.name(), dtype, output.shape())
-            })
-            .collect();
+        let mut pairs = Vec::new();
+        pairs.try_reserve_exact(texts.len())?;
+        pairs.extend(texts.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+        let metadata = (!pairs.is_empty()).then_some(pairs);
+        let mut specs = Vec::new();
+        specs.try_reserve_exact(self.outputs.len())?;
+        specs.extend(self.outputs.iter().map(|output| {
+            let dtype = output.element.dtype().unwrap_or(Dtype::U8);
+            safetensors::TensorSpec::new(output.name(), dtype, output.shape())
+        }));
         let losses = &mut report.losses;
         match target {
             Target::File(path) => {

@@ -1,5 +1,6 @@
 //! Elements as numbers that can be subtracted: integers exactly, all others as doubles.
 
+use std::collections::TryReserveError;
 use std::vec::Vec;
 
 use crate::gguf::{Endian, GgmlType};
@@ -50,6 +51,21 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
+    /// Makes room for `elements` elements of so many bytes, so that decoding them needs no more.
+    pub(super) fn reserve(&mut self, kind: Kind, bytes: usize, elements: usize) -> Result<(), TryReserveError> {
+        fn room<T>(to: &mut Vec<T>, count: usize) -> Result<(), TryReserveError> {
+            to.clear();
+            to.try_reserve(count)
+        }
+        room(&mut self.plain, bytes)?;
+        match kind {
+            Kind::Integer => room(&mut self.integers, elements),
+            Kind::Real => room(&mut self.singles, elements).and_then(|()| room(&mut self.reals, elements)),
+            // Two parts each.
+            Kind::Complex => room(&mut self.reals, elements.saturating_mul(2)),
+        }
+    }
+
     /// Decodes `elements` elements.
     pub(super) fn decode(
         &mut self,

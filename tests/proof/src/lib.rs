@@ -145,6 +145,8 @@ impl Write for Sink {
     }
 }
 
+mod casts;
+
 macro_rules! entries {
     ($($(#[$doc:meta])* $name:ident $body:block)*) => {
         $(

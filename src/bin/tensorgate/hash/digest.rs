@@ -88,7 +88,10 @@ fn one(
             let sum = sum(part, tensor.start, tensor.end, buffer, work, bar)?;
             let (name, kind, shape) = (tensor.name.clone(), tensor.kind.label(), tensor.shape.clone());
             let line = TensorLine { name, kind, shape, sum };
-            found.lock().unwrap_or_else(PoisonError::into_inner).tensors.push(line);
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            let wanted = u64::try_from(size_of_val(&line)).unwrap_or_default();
+            found.tensors.try_reserve(1).map_err(|_| ReadError::Memory { wanted })?;
+            found.tensors.push(line);
         }
     }
     Ok(())

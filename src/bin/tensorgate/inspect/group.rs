@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::TryReserveError;
 
 use super::tensor::Tensor;
 
@@ -51,12 +52,21 @@ fn digits(text: &[u8], start: usize) -> &[u8] {
 }
 
 /// The tensors of a file with their names, module by module, sorted as people count (`h.2` before `h.10`).
-pub(super) fn sorted<'a>(tensors: impl Iterator<Item = Tensor<'a>>) -> Vec<Named<'a>> {
-    let mut named: Vec<Named<'a>> = tensors.map(|tensor| (tensor.name.to_cow(), tensor)).collect();
+///
+/// # Errors
+///
+/// Where there is no memory for the list.
+pub(super) fn sorted<'a>(tensors: impl Iterator<Item = Tensor<'a>>) -> Result<Vec<Named<'a>>, TryReserveError> {
+    let mut named: Vec<Named<'a>> = Vec::new();
+    named.try_reserve(tensors.size_hint().0)?;
+    for tensor in tensors {
+        named.try_reserve(1)?;
+        named.push((tensor.name.to_cow(), tensor));
+    }
     named.sort_unstable_by(|(a, _), (b, _)| {
         natural(module(a), module(b)).then_with(|| natural(a, b)).then_with(|| a.cmp(b))
     });
-    named
+    Ok(named)
 }
 
 /// The tensors of each module, out of [`sorted`] ones.

@@ -96,7 +96,7 @@ pub(super) fn modules<'a>(
     if args.summary {
         return Ok(());
     }
-    for (name, tensors) in groups(&sorted(tensors)) {
+    for (name, tensors) in groups(&sorted(tensors)?) {
         module(out, name, tensors, args.all)?;
     }
     Ok(())

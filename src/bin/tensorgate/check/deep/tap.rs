@@ -78,7 +78,7 @@ fn safetensors_header(head: &mut Head, options: &Options) -> Result<Option<Vec<T
     let len =
         verdict.err().filter(|error| error.kind() == ErrorKind::StDataTrailing).and_then(|error| error.want());
     let header = len.and_then(|len| safetensors::Header::open(head.bytes(), len, limits).ok());
-    Ok(header.map(|header| safetensors_tensors(&header)))
+    header.map(|header| safetensors_tensors(&header)).transpose()
 }
 
 fn gguf_header(head: &mut Head, options: &Options) -> Result<Option<Vec<Tensor>>, ReadError> {
@@ -90,7 +90,7 @@ fn gguf_header(head: &mut Head, options: &Options) -> Result<Option<Vec<Tensor>>
         Err(error) => error.want().filter(|_| error.kind() == ErrorKind::GgDataTrailing),
     };
     let header = len.and_then(|len| gguf::Header::open(head.bytes(), len, limits).ok());
-    Ok(header.map(|header| gguf_tensors(&header)))
+    header.map(|header| gguf_tensors(&header)).transpose()
 }
 
 /// A reader that shows a [`Tap`] what passes.

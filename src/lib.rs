@@ -103,6 +103,11 @@ pub mod simd;
 mod sink;
 pub mod slice;
 mod span;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod steps;
+#[cfg(not(fuzzing))]
+mod steps;
 mod store;
 #[cfg(feature = "alloc")]
 pub mod stream;

@@ -450,6 +450,9 @@ fn check_all(frame: &Frame<'_>, slots: &mut [Slot], pass: &Pass) -> Result<Looku
 mod hostile;
 
 #[cfg(all(test, feature = "std"))]
+mod careful;
+
+#[cfg(all(test, feature = "std"))]
 mod tests {
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Every string of a few symbols, in every kind of place that a header and an index have.
 
-use tensorgate::ShardIndex;
+use tensorgate::{ErrorKind, ShardIndex};
 
 use super::{framed, strings, verdict};
 use crate::oracle::index_raw;
@@ -136,7 +136,8 @@ fn headers(most: u32) {
 
 /// Every string of up to `most` symbols as a value in an index's metadata, against serde_json.
 ///
-/// It refuses numbers that no double can hold, and we step over numbers without reading them: the one difference.
+/// The one difference: numbers are stepped over and not read, and are refused where digits and exponent together may be
+/// more than a double has; so zero with a large exponent is refused too.
 fn values(most: u32) {
     const VALUE: [&[u8]; 12] = [b"{", b"}", b"[", b"]", b"\"", b":", b",", b"0", b"1", b"-", b".", b"e"];
     const WORDS: [&[u8]; 12] =
@@ -147,10 +148,10 @@ fn values(most: u32) {
             let file = [br#"{"weight_map":{"a":"b"},"metadata":{"k":"#, text, b"}}"].concat();
             let ours = ShardIndex::open(&file).map(drop);
             let theirs = index_raw::read(&file);
-            let out_of_range =
-                theirs.as_ref().is_err_and(|error| error.to_string().contains("number out of range"));
+            let zero = ours.is_err_and(|error| error.kind() == ErrorKind::IxMetadataNumber)
+                && text.windows(2).any(|pair| pair == b"0e");
             assert!(
-                ours.is_ok() == theirs.is_ok() || (ours.is_ok() && out_of_range),
+                ours.is_ok() == theirs.is_ok() || (theirs.is_ok() && zero),
                 "{}: {ours:?}, {theirs:?}",
                 file.escape_ascii()
             );
@@ -172,5 +173,10 @@ fn strings_of_four_symbols() {
 #[ignore = "minutes; fuzz/scope.sh runs it optimised"]
 fn whole_strings_of_six_symbols() {
     headers(6);
+}
+
+#[test]
+#[ignore = "minutes; fuzz/scope.sh runs it optimised"]
+fn whole_values_of_seven_symbols() {
     values(7);
 }

@@ -105,13 +105,24 @@ pub struct Tensor {
     pub end: u64,
 }
 
+/// The value of `__metadata__`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Metadata {
+    /// There is none.
+    Absent,
+    /// `null`
+    Null,
+    /// Keys and values.
+    Pairs(Vec<(String, String)>),
+}
+
 /// What a file says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contents {
     /// Tensors, in the order of their data; those of one range in the file's order.
     pub tensors: Vec<Tensor>,
-    /// Whether there is a `__metadata__`, and its pairs where it is not null.
-    pub metadata: Option<Option<Vec<(String, String)>>>,
+    /// The value of `__metadata__`.
+    pub metadata: Metadata,
 }
 
 /// Bits of an element of each dtype, by its tag.
@@ -158,10 +169,10 @@ pub fn read(file: &[u8]) -> Option<Contents> {
 pub fn contents(header: &[u8], data_len: u64) -> Option<Contents> {
     let text = std::str::from_utf8(header).ok().filter(|text| text.starts_with('{'))?;
     let Ok(Json::Map(members)) = serde_json::from_str(text) else { return None };
-    let mut found = Contents { tensors: Vec::new(), metadata: None };
+    let mut found = Contents { tensors: Vec::new(), metadata: Metadata::Absent };
     for (name, value) in members {
         if name == "__metadata__" {
-            found.metadata = Some(metadata(&value)?);
+            found.metadata = metadata(&value)?;
         } else {
             found.tensors.push(tensor(name, &value)?);
         }
@@ -172,12 +183,12 @@ pub fn contents(header: &[u8], data_len: u64) -> Option<Contents> {
     (end == data_len).then_some(found)
 }
 
-fn metadata(value: &Json) -> Option<Option<Vec<(String, String)>>> {
+fn metadata(value: &Json) -> Option<Metadata> {
     match value {
-        Json::Null => Some(None),
+        Json::Null => Some(Metadata::Null),
         Json::Map(pairs) => {
             let pairs = pairs.iter().map(|(key, value)| Some((key.clone(), value.text()?.to_owned())));
-            Some(Some(pairs.collect::<Option<_>>()?))
+            Some(Metadata::Pairs(pairs.collect::<Option<_>>()?))
         }
         _ => None,
     }

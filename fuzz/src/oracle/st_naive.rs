@@ -5,7 +5,7 @@ use tensorgate::SafeTensors;
 
 use super::st_raw;
 use crate::r#gen::render::Built;
-use crate::naive_st;
+use crate::naive_st::{self, Metadata};
 
 /// What a piece of a generated header is replaced with: what stands in a header, and what almost could.
 const PIECES: [&[u8]; 40] = [
@@ -54,21 +54,18 @@ const PIECES: [&[u8]; 40] = [
 /// Judges the bytes as a file and as a header's text; or, where they begin with a zero, a file built from them with one or
 /// two pieces of its header replaced.
 pub fn check(data: &[u8]) {
-    match data {
-        [0, first, second, third, fourth, fifth, sixth, rest @ ..] => {
-            let Ok(built) = Built::arbitrary(&mut Unstructured::new(rest)) else { return };
-            let mut text = built.tokens.text();
-            replace(&mut text, [*first, *second, *third]);
-            judge(&framed(&text, &built.model.data));
-            replace(&mut text, [*fourth, *fifth, *sixth]);
-            judge(&framed(&text, &built.model.data));
-        }
-        _ => {
-            judge(data);
-            if let Some(file) = st_raw::frame(data) {
-                judge(&file);
-            }
-        }
+    if let [0, first, second, third, fourth, fifth, sixth, rest @ ..] = data {
+        let Ok(built) = Built::arbitrary(&mut Unstructured::new(rest)) else { return };
+        let mut text = built.tokens.text();
+        replace(&mut text, [*first, *second, *third]);
+        judge(&framed(&text, &built.model.data));
+        replace(&mut text, [*fourth, *fifth, *sixth]);
+        judge(&framed(&text, &built.model.data));
+        return;
+    }
+    judge(data);
+    if let Some(file) = st_raw::frame(data) {
+        judge(&file);
     }
 }
 
@@ -103,12 +100,16 @@ pub fn judge(file: &[u8]) {
         assert_eq!((tensor.span().start(), tensor.span().end()), (data_at + other.begin, data_at + other.end));
         assert!(ours.tensor(&other.name).is_ok_and(|found| found.span() == tensor.span()));
     }
-    let pairs = ours.metadata().map(|metadata| {
-        let pairs = metadata.iter().map(|(key, value)| (key.to_cow().into_owned(), value.to_cow().into_owned()));
-        pairs.collect::<Vec<_>>()
-    });
-    let named = (pairs.is_some() || ours.header().metadata_is_null()).then_some(pairs);
-    assert_eq!(named, theirs.metadata);
+    let metadata = match ours.metadata() {
+        Some(metadata) => {
+            let pairs =
+                metadata.iter().map(|(key, value)| (key.to_cow().into_owned(), value.to_cow().into_owned()));
+            Metadata::Pairs(pairs.collect())
+        }
+        None if ours.header().metadata_is_null() => Metadata::Null,
+        None => Metadata::Absent,
+    };
+    assert_eq!(metadata, theirs.metadata);
 }
 
 /// The file itself, as `st_raw` has it and as choices.

@@ -49,17 +49,14 @@ const ODD: &[u8] = b"\"\\{}[]:,0189-+.eEu_n \t\n\0\x1f\x7f\x80\xc3\xff";
 /// What one change makes of a header: each byte replaced by each of `bytes`, gone, and each of `bytes` put before it.
 fn changes(header: &[u8], bytes: &[u8], mut each: impl FnMut(&[u8])) {
     let mut changed = header.to_vec();
-    for at in 0..header.len() {
+    for (at, kept) in header.iter().enumerate() {
         for byte in bytes {
             changed[at] = *byte;
             each(&changed);
         }
-        changed[at] = header[at];
-    }
-    for at in 0..header.len() {
         changed.remove(at);
         each(&changed);
-        changed.insert(at, header[at]);
+        changed.insert(at, *kept);
     }
     for at in 0..=header.len() {
         changed.insert(at, b' ');

@@ -69,7 +69,7 @@ fn write(folder: &Path, rounds: usize) -> (usize, usize) {
         let extension = ["gguf", "index.json"].into_iter().find(|end| name.ends_with(end)).unwrap_or("safetensors");
         for _ in 0..rounds {
             let file = changed(&mut rng, &file);
-            fs::write(folder.join(format!("{files:05}.{}", extension)), &file).unwrap();
+            fs::write(folder.join(format!("{files:05}.{extension}")), &file).unwrap();
             files += 1;
             bytes += file.len();
         }

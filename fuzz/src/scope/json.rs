@@ -3,7 +3,7 @@
 use tensorgate::{ErrorKind, ShardIndex};
 
 use super::{framed, strings, verdict};
-use crate::oracle::index_raw;
+use crate::oracle::index_raw::{self, Json};
 
 /// A place in a header, what stands before and after it, and the symbols of which strings are put there.
 struct Hole {
@@ -147,11 +147,13 @@ fn values(most: u32) {
         strings(&symbols, 0, most, |text| {
             let file = [br#"{"weight_map":{"a":"b"},"metadata":{"k":"#, text, b"}}"].concat();
             let ours = ShardIndex::open(&file).map(drop);
-            let theirs = index_raw::read(&file);
+            // A string may end the metadata and begin another field, which no index has.
+            let theirs =
+                index_raw::read(&file).ok().filter(|json| matches!(json, Json::Map(members) if members.len() == 2));
             let zero = ours.is_err_and(|error| error.kind() == ErrorKind::IxMetadataNumber)
                 && text.windows(2).any(|pair| pair == b"0e");
             assert!(
-                ours.is_ok() == theirs.is_ok() || (theirs.is_ok() && zero),
+                ours.is_ok() == theirs.is_some() || (theirs.is_some() && zero),
                 "{}: {ours:?}, {theirs:?}",
                 file.escape_ascii()
             );

@@ -1,55 +1,57 @@
 #!/usr/bin/env bash
 # Runs fuzz targets: fuzz/run.sh [SECONDS [TARGET…]]; all targets for 60 seconds each unless told otherwise.
 #
-# Seeds come from tests/cases and corpus/ each time; what the engine finds is kept in fuzz/corpus/TARGET. A crash ends
-# the target, leaves its input in fuzz/artifacts/TARGET and makes this script fail at the end.
-# SANITIZER=address adds AddressSanitizer, at half the speed: the core has no unsafe code, so it is off unless asked for.
-# ENGINE_FLAGS are given to libFuzzer; LOG names a folder for each target's log.
+# Seeds come from tests/cases, corpus/ and fuzz/corpora each time; what the engine finds is kept in fuzz/corpus/TARGET. An
+# input that breaks a promise ends its target, is left in fuzz/artifacts/TARGET and printed at the end, as base64, and
+# makes this script fail.
+#
+# SEED=N           the same run each time, as far as the machine's speed allows: nothing found earlier is used or kept
+# JOBS=N           targets at once (1)
+# SANITIZER=address   adds AddressSanitizer, at half the speed: the core has no unsafe code, so it is off unless asked for
+# ENGINE_FLAGS     are given to libFuzzer
+# LOG              names a folder for each target's log
 set -u
 cd "$(dirname "$0")" || exit 2
 seconds=${1:-60}
-sanitizer=${SANITIZER:-none}
 [ $# -gt 0 ] && shift
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(basename -s .rs fuzz_targets/*.rs)
 log=${LOG:-$(mktemp -d)}
 mkdir -p "$log"
 
-# Nightly where there is one; otherwise the stable compiler with its unstable flags allowed.
-if rustup run nightly rustc --version >/dev/null 2>&1; then
-    cargo=(cargo +nightly)
-else
-    export RUSTC_BOOTSTRAP=1
-    cargo=(cargo)
-fi
-target_dir=${CARGO_TARGET_DIR:-$PWD/target}/fuzzing
-seeds=$(mktemp -d)
-trap 'rm -rf "$seeds"' EXIT
+. ./engine.sh
+fresh=$(mktemp -d)
+trap 'rm -rf "$fresh"' EXIT
+corpus=$PWD/corpus
+[ -z "${SEED:-}" ] || corpus=$fresh/corpus
+write_seeds "$fresh/seeds" && build_targets || exit 2
 
-CARGO_TARGET_DIR=$target_dir/host cargo run --quiet --bin seeds -- "$seeds" || exit 2
-"${cargo[@]}" fuzz build --fuzz-dir . --target-dir "$target_dir" --sanitizer "$sanitizer" || exit 2
+run() {
+    local target=$1
+    mkdir -p "$corpus/$target" "artifacts/$target"
+    # shellcheck disable=SC2046,SC2086
+    "$binaries/$target" "$corpus/$target" "$fresh/seeds/$target" "-artifact_prefix=artifacts/$target/" \
+        ${SEED:+-seed=$SEED} -max_total_time="$seconds" -max_len=4096 -timeout=30 -rss_limit_mb=2048 \
+        -print_final_stats=1 $(dictionary "$target") ${ENGINE_FLAGS:-} >"$log/$target" 2>&1
+    echo $? >"$log/$target.exit"
+    [ "$(cat "$log/$target.exit")" != 0 ] ||
+        echo "ok      $target $(grep -aoE '#[0-9]+[[:space:]]+DONE .*' "$log/$target" | tr -s '\t ' ' ')"
+}
 
-failed=()
 for target in "${targets[@]}"; do
-    mkdir -p "corpus/$target"
-    case $target in
-        # The engine's bytes are choices there, not text.
-        *_generated | *_lies | quant | slices | typed | writer) dict= ;;
-        gguf_*) dict=gguf ;;
-        index_*) dict=index ;;
-        *) dict=safetensors ;;
-    esac
-    # shellcheck disable=SC2086
-    { TIMEFORMAT='user %0U'; time "${cargo[@]}" fuzz run --fuzz-dir . --target-dir "$target_dir" --sanitizer "$sanitizer" "$target" \
-        "corpus/$target" "$seeds/$target" -- \
-        -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-        ${dict:+-dict=dict/$dict.dict} ${ENGINE_FLAGS:-}; } >"$log/$target" 2>&1
-    if [ $? -eq 0 ]; then
-        echo "ok      $target $(grep -oE '#[0-9]+[[:space:]]+DONE .*' "$log/$target" | tr -s '\t ' ' ')"
-    else
-        echo "FAILED  $target (see $log/$target)"
-        tail -n 30 "$log/$target"
-        failed+=("$target")
-    fi
+    run "$target" &
+    # Oldest or not: whichever ends first makes room.
+    [ "$(jobs -rp | wc -l)" -lt "${JOBS:-1}" ] || wait -n
 done
-[ ${#failed[@]} -eq 0 ] || exit 1
+wait
+
+failed=0
+for target in "${targets[@]}"; do
+    [ "$(cat "$log/$target.exit")" != 0 ] || continue
+    failed=1
+    echo "FAILED  $target (see $log/$target)"
+    # What was said, without the engine's list of new inputs.
+    grep -avE '^(#[0-9]|[[:space:]]+NEW_FUNC|INFO: )' "$log/$target" | cut -c1-600 | tail -n 12
+    show_crash "artifacts/$target"
+done
+exit $failed

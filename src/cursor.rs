@@ -1,6 +1,6 @@
 //! A reader that *is* the remaining slice: there is no index to overflow, and the absolute offset is derived.
 
-use crate::num;
+use crate::{num, steps};
 
 /// What is left of the file, with the absolute offset of its end.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +45,7 @@ impl<'a> Cursor<'a> {
     /// Consumes the next byte.
     #[inline]
     pub(crate) fn byte(&mut self) -> Option<u8> {
+        steps::take(1);
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(*first)
@@ -53,6 +54,7 @@ impl<'a> Cursor<'a> {
     /// Consumes `count` bytes, or nothing where fewer are left.
     #[inline]
     pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        steps::take(1);
         let (head, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
         Some(head)
@@ -61,6 +63,7 @@ impl<'a> Cursor<'a> {
     /// Consumes `N` bytes, or nothing where fewer are left.
     #[inline]
     pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        steps::take(1);
         let (head, rest) = self.rest.split_first_chunk::<N>()?;
         self.rest = rest;
         Some(*head)

@@ -114,6 +114,11 @@ mod sparse {
         if std::env::var_os("TENSORGATE_SPARSE").is_some() { step } else { 1 }
     }
 }
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod steps;
+#[cfg(not(fuzzing))]
+mod steps;
 mod store;
 #[cfg(feature = "alloc")]
 pub mod stream;

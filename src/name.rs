@@ -5,6 +5,7 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 
 use crate::json::text::Decode;
+use crate::steps;
 
 /// A name, key or value from a file, borrowed as it stands there and compared as what it says.
 ///
@@ -108,7 +109,10 @@ impl PartialEq for Name<'_> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
         match (self.as_str(), other.as_str()) {
-            (Some(a), Some(b)) => a == b,
+            (Some(a), Some(b)) => {
+                steps::take_bytes(a.len().min(b.len()));
+                a == b
+            }
             _ => self.chars().eq(other.chars()),
         }
     }
@@ -121,7 +125,10 @@ impl Ord for Name<'_> {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         match (self.as_str(), other.as_str()) {
-            (Some(a), Some(b)) => a.cmp(b),
+            (Some(a), Some(b)) => {
+                steps::take_bytes(a.len().min(b.len()));
+                a.cmp(b)
+            }
             _ => self.chars().cmp(other.chars()),
         }
     }

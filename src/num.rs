@@ -102,6 +102,27 @@ mod tests {
         }
     }
 
+    /// Every offset, size and alignment up to a bound, and the same that far below the largest number.
+    #[test]
+    fn every_small_offset_size_and_alignment() {
+        const BOUND: u64 = 72;
+        let near = |edge: u64| (0..=BOUND).map(move |step| if edge == 0 { step } else { edge - step });
+        for offset in near(0).chain(near(u64::MAX)) {
+            for size in near(0).chain(near(u64::MAX)) {
+                let end = u128::from(offset) + u128::from(size);
+                assert_eq!(add(offset, size), u64::try_from(end).ok());
+                assert_eq!(mul(offset, size), u64::try_from(u128::from(offset) * u128::from(size)).ok());
+                for shift in 0..=6 {
+                    // Found by counting up, not by a formula.
+                    let aligned = (end..end + 64).find(|next| next % (1 << shift) == 0).unwrap();
+                    let ours = add(offset, size).and_then(|end| align_up(end, 1 << shift));
+                    let theirs = u64::try_from(end).is_ok().then(|| u64::try_from(aligned).ok()).flatten();
+                    assert_eq!(ours, theirs, "{offset} {size} {shift}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn the_fold_is_left_to_right() {
         let huge = 1 << 40;

@@ -10,7 +10,7 @@ use core::cmp::Ordering;
 use core::hash::Hasher as _;
 
 use crate::name::Name;
-use crate::num;
+use crate::{num, steps};
 
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -24,6 +24,7 @@ const fn mix(state: u64, word: u64) -> u64 {
 /// The hash of `bytes`; the same as feeding them to a [`Fold`] one by one.
 #[inline]
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    steps::take_bytes(bytes.len());
     let (words, tail) = bytes.as_chunks::<8>();
     let state = words.iter().fold(MULTIPLIER, |state, word| mix(state, u64::from_le_bytes(*word)));
     let pending = tail.iter().rev().fold(0, |pending: u64, byte| (pending << 8) | u64::from(*byte));
@@ -70,6 +71,7 @@ pub(crate) struct Keyed(u64);
 impl Keyed {
     /// The hash for names that stand in `text`.
     pub(crate) fn by(text: &[u8]) -> Self {
+        steps::take_bytes(text.len());
         let mut hasher = core::hash::SipHasher::new();
         hasher.write(text);
         Self(hasher.finish())
@@ -84,6 +86,7 @@ impl Keyed {
 
     /// The same for names that are plain bytes, with no other spelling.
     pub(crate) fn hash_bytes(self, name: &[u8]) -> u64 {
+        steps::take_bytes(name.len());
         let mut hasher = core::hash::SipHasher::new_with_keys(self.0, MULTIPLIER);
         hasher.write(name);
         hasher.finish()
@@ -231,6 +234,7 @@ impl Table {
         let mut place = self.home(hash);
         for reach in 0..=MOST_REACH {
             let Some(left) = self.budget.checked_sub(1) else { return Insert::Exhausted };
+            steps::take(1);
             self.budget = left;
             let word = words.word(num::widen32(place));
             if word == 0 {
@@ -257,6 +261,7 @@ impl Table {
         let packed = self.pack(0, hash);
         let mut place = self.home(hash);
         for _ in 0..=self.reach {
+            steps::take(1);
             let word = words.word(num::widen32(place));
             if word == 0 {
                 return None;
@@ -341,6 +346,7 @@ fn sift<S: Items + ?Sized>(
 ) {
     let sinking = items.item(root);
     loop {
+        steps::take(2);
         let left = root.saturating_mul(2).saturating_add(1);
         if left >= count {
             break;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The modules from the ground up; each may name those on its own line and on the lines before.
 const HOUSE: &[&[&str]] = &[
     &["error"],
-    &["num", "limits"],
+    &["num", "limits", "steps"],
     &["cursor", "span", "store", "sink", "stream"],
     &["dtype", "shape", "name", "json", "unique"],
     &["view", "typed", "slice"],

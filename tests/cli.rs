@@ -34,6 +34,8 @@ mod inspect;
 mod interop;
 #[path = "cli/metadata.rs"]
 mod metadata;
+#[path = "cli/noise.rs"]
+mod noise;
 #[path = "cli/quantize.rs"]
 mod quantize;
 #[path = "cli/readers.rs"]

@@ -1,8 +1,10 @@
 //! Files to begin with: the case files and the corpus of the repository, and the replay of files.
 
 use std::ffi::OsString;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
@@ -77,23 +79,61 @@ pub fn replay(check: fn(&[u8]), arguments: impl Iterator<Item = OsString>) -> Ex
     ExitCode::SUCCESS
 }
 
-/// Runs every target on its seeds and on the inputs that once broke it; how many there were. A broken promise panics.
+/// What campaigns have found for a target, minimised: the inputs in `fuzz/corpora/TARGET.tar.gz`; none where there is no
+/// such file.
+pub fn packed(target: &str) -> Vec<Vec<u8>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora").join(format!("{target}.tar.gz"));
+    let Ok(file) = std::fs::File::open(&path) else { return Vec::new() };
+    let fault = |error: std::io::Error| -> ! { panic!("{}: {error}", path.display()) };
+    let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));
+    let mut inputs = Vec::new();
+    for entry in archive.entries().unwrap_or_else(|error| fault(error)) {
+        let mut entry = entry.unwrap_or_else(|error| fault(error));
+        if entry.header().entry_type().is_file() {
+            let mut input = Vec::new();
+            entry.read_to_end(&mut input).unwrap_or_else(|error| fault(error));
+            inputs.push(input);
+        }
+    }
+    inputs
+}
+
+/// Runs every target on its seeds, on what campaigns have found and on the inputs that once broke it; how many there
+/// were. A broken promise panics, and the input is shown.
 pub fn replay_all() -> usize {
     let files = files();
-    let regress = root().join("corpus/regress");
-    let mut count = 0;
-    for target in crate::TARGETS {
-        let old = walk(&regress.join(target.name)).into_iter().filter_map(|path| std::fs::read(path).ok());
-        let seeds = files.iter().filter_map(|file| (target.seed)(file));
-        for input in seeds.chain(old) {
-            (target.check)(&input);
-            count += 1;
+    let (next, count) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let work = || {
+        while let Some(target) = crate::TARGETS.get(next.fetch_add(1, Ordering::Relaxed)) {
+            count.fetch_add(replay_one(target, &files), Ordering::Relaxed);
         }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, Into::into) {
+            scope.spawn(work);
+        }
+    });
+    count.into_inner()
+}
+
+fn replay_one(target: &crate::Target, files: &[Vec<u8>]) -> usize {
+    let old = walk(&root().join("corpus/regress").join(target.name));
+    let old = old.into_iter().filter_map(|path| std::fs::read(path).ok());
+    let seeds = files.iter().filter_map(|file| (target.seed)(file));
+    let mut count = 0;
+    for input in seeds.chain(packed(target.name)).chain(old) {
+        let judged = std::panic::catch_unwind(|| (target.check)(&input));
+        if let Err(broken) = judged {
+            eprintln!("{} of {} bytes: {}", target.name, input.len(), input.escape_ascii());
+            std::panic::resume_unwind(broken);
+        }
+        count += 1;
     }
     count
 }
 
-/// Writes the seeds of every target to `folder/<target>/`, and says how many there are.
+/// Writes the seeds of every target, and what campaigns have found for it, to `folder/<target>/`, and says how many there
+/// are.
 ///
 /// # Errors
 ///
@@ -104,7 +144,8 @@ pub fn write_seeds(folder: &Path) -> std::io::Result<usize> {
     for target in crate::TARGETS {
         let folder = folder.join(target.name);
         std::fs::create_dir_all(&folder)?;
-        let seeds: Vec<Vec<u8>> = files.iter().filter_map(|file| (target.seed)(file)).collect();
+        let mut seeds: Vec<Vec<u8>> = files.iter().filter_map(|file| (target.seed)(file)).collect();
+        seeds.extend(packed(target.name));
         for (index, seed) in seeds.iter().enumerate() {
             std::fs::write(folder.join(format!("seed-{index:04}")), seed)?;
         }

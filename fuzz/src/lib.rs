@@ -8,9 +8,13 @@ pub mod r#gen;
 pub mod heap;
 pub mod naive_gguf;
 pub mod naive_quant;
+pub mod naive_st;
 pub mod oracle;
+#[cfg(test)]
+mod scope;
 pub mod sink;
 pub mod smoke;
+pub mod steps;
 
 #[cfg(fuzzing)]
 pub use libfuzzer_sys;

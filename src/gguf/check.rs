@@ -3,7 +3,7 @@
 use super::slot::Slot;
 use crate::error::{Error, ErrorKind};
 use crate::unique::{Insert, Keyed, NameWords, NameWordsRef, Table, Words, hash, heap_sort};
-use crate::{Span, num};
+use crate::{Span, num, steps};
 
 /// How keys or names are looked up afterwards.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +90,7 @@ fn sort(head: &[u8], mut words: NameWords<'_, Slot>, kind: ErrorKind) -> Result<
     let slot = |slots: &[Slot], index: u32| slots.get(num::widen32(index)).copied().unwrap_or(Slot::EMPTY);
     heap_sort(&mut words, count, |words, a, b| {
         let (a, b) = (slot(words.0, a), slot(words.0, b));
+        steps::take_bytes(name(head, &a).len());
         name(head, &a).cmp(name(head, &b)).then(a.at.cmp(&b.at)).is_lt()
     });
     let at = |index: usize| slot(words.0, words.word(index));

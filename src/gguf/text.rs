@@ -93,6 +93,7 @@ const WINDOW: usize = LANES + 3;
 /// Vocabularies mix ASCII with other characters every few bytes, where `from_utf8` goes byte by byte; this does not, and
 /// does not say where the fault is.
 pub(super) fn is_utf8(bytes: &[u8]) -> bool {
+    crate::steps::take_bytes(bytes.len());
     let Some(head) = bytes.first_chunk::<LANES>() else { return !last(&[], bytes) };
     let mut first = [0; WINDOW];
     if let Some(place) = first.last_chunk_mut::<LANES>() {

@@ -5,7 +5,7 @@
 //! guess counts only when the walk before it arrives exactly there: from one and the same place every walk goes on alike,
 //! so what the lanes found is then what the plain walk would have found, and a wrong guess costs nothing but its work.
 
-use crate::num;
+use crate::{num, steps};
 
 /// Stretches that are walked at once.
 const LANES: usize = 4;
@@ -37,6 +37,7 @@ pub(super) fn walk(bytes: &[u8], count: u64, most: u64, length: impl Fn([u8; 8])
 #[inline]
 fn plain(mut rest: &[u8], count: u64, most: u64, length: impl Fn([u8; 8]) -> u64) -> (&[u8], u64) {
     for done in 0..count {
+        steps::take(1);
         let next = rest.split_first_chunk::<8>().and_then(|(head, tail)| {
             let len = length(*head);
             if len > most { None } else { tail.get(num::narrow(len)?..) }
@@ -73,6 +74,7 @@ fn block(rest: &[u8], most: u64, length: impl Fn([u8; 8]) -> u64 + Copy) -> (usi
     let mut busy = true;
     while busy {
         busy = false;
+        steps::take(LANES);
         for lane in &mut lanes {
             if lane.place < lane.limit {
                 match step(rest, lane.place, most, length) {

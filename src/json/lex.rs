@@ -4,6 +4,7 @@ use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind};
 use crate::json::text::check_escape;
 use crate::name::Name;
+use crate::steps;
 
 /// A cursor over a JSON text that was checked to be UTF-8.
 #[derive(Clone, Debug)]
@@ -13,6 +14,7 @@ pub(crate) struct Lexer<'a> {
 
 /// The text of `bytes`, or the offset of the first byte that is not UTF-8.
 pub(crate) fn utf8(bytes: &[u8], start: u64) -> Result<&str, Error> {
+    steps::take_bytes(bytes.len());
     core::str::from_utf8(bytes).map_err(|error| {
         Error::new(ErrorKind::JsonUtf8, start.saturating_add(crate::num::widen(error.valid_up_to())))
     })
@@ -62,6 +64,7 @@ impl<'a> Lexer<'a> {
     #[inline]
     pub(crate) fn space(&mut self) {
         while let Some((b' ' | b'\t' | b'\n' | b'\r', rest)) = self.rest().split_first() {
+            steps::take(1);
             self.cursor.set_rest(rest);
         }
     }
@@ -69,6 +72,7 @@ impl<'a> Lexer<'a> {
     /// Consumes `byte` where it comes next.
     #[inline]
     pub(crate) fn accept(&mut self, byte: u8) -> bool {
+        steps::take(1);
         match self.rest().split_first() {
             Some((first, rest)) if *first == byte => {
                 self.cursor.set_rest(rest);
@@ -105,6 +109,7 @@ impl<'a> Lexer<'a> {
             }
         }
         let len = body.len().saturating_sub(self.rest().len()).saturating_sub(1);
+        steps::take_bytes(len);
         // The text was checked as a whole and is cut at quotes, so this is the cheap second look that a safe slice of
         // checked text costs; it cannot fail.
         let raw = body.get(..len).and_then(|raw| core::str::from_utf8(raw).ok()).unwrap_or_default();
@@ -162,6 +167,7 @@ pub(crate) fn plain_len(text: &[u8]) -> usize {
     let mut len = 0_usize;
     let mut rest = text;
     while let Some((chunk, tail)) = rest.split_first_chunk::<8>() {
+        steps::take(1);
         let word = u64::from_le_bytes(*chunk);
         // Bit 1 turned over, a quote (0x22) becomes 0x20 and the control characters stay below it, while space (0x20)
         // and `!` (0x21) rise above: one comparison with 0x21 finds both. A borrow can set a false bit only above a
@@ -202,6 +208,7 @@ const fn eight(nibbles: u64) -> u64 {
 /// A dimension: as [`short_integer`], with one digit in one step, since a shape can have millions of zeros and ones.
 #[inline]
 pub(crate) fn short_dim(text: &[u8]) -> Option<(u64, &[u8])> {
+    steps::take(1);
     match text {
         [digit @ b'0'..=b'9', b',' | b']', ..] => Some((u64::from(*digit & 0x0F), text.get(1..)?)),
         _ => short_integer(text),
@@ -233,6 +240,7 @@ fn last_integer(text: &[u8]) -> Option<(u64, &[u8])> {
     )
 )]
 pub(crate) fn short_integer(text: &[u8]) -> Option<(u64, &[u8])> {
+    steps::take(1);
     let Some(chunk) = text.first_chunk::<8>() else { return last_integer(text) };
     let (digits, stop) = nibbles(*chunk);
     if stop == 0 {

@@ -51,6 +51,7 @@ impl Iterator for Decode<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<char> {
+        crate::steps::take(1);
         let next = self.chars.next()?;
         if self.escaped && next == '\\' {
             Some(self.escape().unwrap_or(char::REPLACEMENT_CHARACTER))

@@ -450,6 +450,10 @@ fn check_all(frame: &Frame<'_>, slots: &mut [Slot], pass: &Pass) -> Result<Looku
 mod hostile;
 
 #[cfg(all(test, feature = "std"))]
+#[path = "header/tests.rs"]
+mod careful;
+
+#[cfg(all(test, feature = "std"))]
 mod tests {
     use super::*;
 

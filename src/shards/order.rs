@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::json::lex::plain_len;
 use crate::json::text::{Decode, check_escape};
 use crate::unique::{Insert, Items, Table, heap_sort};
-use crate::{Limits, Name, num};
+use crate::{Limits, Name, num, steps};
 
 /// The first character of a JSON string's inside as what it says, and what follows it. `None` at its closing quote.
 fn character(text: &[u8]) -> Option<(char, &[u8])> {
@@ -41,6 +41,7 @@ fn same_escape<'a, 'b>(a: &'a [u8], b: &'b [u8]) -> Option<(&'a [u8], &'b [u8])>
 /// but without looking for their ends first.
 pub(super) fn compare(mut a: &[u8], mut b: &[u8]) -> Ordering {
     loop {
+        steps::take(1);
         while let (Some((left, after_a)), Some((right, after_b))) =
             (a.split_first_chunk(), b.split_first_chunk::<8>())
             && left == right

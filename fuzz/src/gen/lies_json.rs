@@ -148,7 +148,10 @@ fn number(
 
 /// A number that is not a plain non-negative integer.
 pub(super) fn odd_integer(built: &Built, u: &mut Unstructured<'_>) -> Told {
-    let odd: [&[u8]; 14] = [
+    let odd: [&[u8]; 17] = [
+        b"-",
+        b"+",
+        b".",
         b"-1",
         b"-0",
         b"+1",

@@ -22,7 +22,8 @@ pub fn check(data: &[u8]) {
     }
 }
 
-fn judge(file: &[u8]) {
+/// Compares the two readers.
+pub fn judge(file: &[u8]) {
     let ours = Gguf::open(file);
     let theirs = naive_gguf::read(file);
     let (ours, theirs) = match (ours, theirs) {

@@ -10,9 +10,12 @@ use super::promises_index;
 
 /// JSON of any kind, members in their order; an object with a key twice is none.
 #[derive(Debug, PartialEq)]
-enum Json {
+pub enum Json {
+    /// `null`, a bool, a number or a string.
     Plain(serde_json::Value),
+    /// An array.
     List(Vec<Json>),
+    /// An object.
     Map(Vec<(String, Json)>),
 }
 
@@ -81,6 +84,15 @@ impl Json {
         let Json::Map(members) = self else { return None };
         members.iter().find(|(other, _)| other == key).map(|(_, value)| value)
     }
+}
+
+/// What serde_json makes of a text.
+///
+/// # Errors
+///
+/// Its own, and one where a key stands twice.
+pub fn read(text: &[u8]) -> Result<Json, serde_json::Error> {
+    serde_json::from_slice(text)
 }
 
 fn parse(text: &str) -> Json {

@@ -21,6 +21,7 @@ pub mod quant;
 pub mod slices;
 pub mod st_generated;
 pub mod st_lies;
+pub mod st_naive;
 pub mod st_raw;
 pub mod st_reference;
 pub mod tokenizer_files;
@@ -67,6 +68,7 @@ targets! {
     slices,
     st_generated,
     st_lies,
+    st_naive,
     st_raw,
     st_reference,
     tokenizer_files,

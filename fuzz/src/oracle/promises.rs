@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use tensorgate::safetensors::{Header, Slot};
 use tensorgate::{Error, ErrorKind, Limits, Name, SafeTensors, Shape, Span};
 
-use crate::heap;
 use crate::sink::printable;
+use crate::{heap, steps};
 
 /// The longest text that an error may show, in bytes.
 const LONGEST_MESSAGE: usize = 160;
@@ -40,7 +40,7 @@ pub fn safetensors(file: &[u8], limits: &Limits) -> Verdict {
     let owned = open_owned(file, limits);
     let mut slots = slots_for(file);
     for again in [false, true] {
-        let lent = heap::none(|| SafeTensors::open_in(file, &mut slots, limits));
+        let lent = steps::linear(file.len(), || heap::none(|| SafeTensors::open_in(file, &mut slots, limits)));
         match &lent {
             Ok(_) if again => {}
             Ok(opened) => touch(opened, file),
@@ -57,7 +57,7 @@ pub fn safetensors(file: &[u8], limits: &Limits) -> Verdict {
 /// Judges `file` in storage of our own, twice.
 fn open_owned(file: &[u8], limits: &Limits) -> Verdict {
     let judge = || {
-        let (outcome, tally) = heap::measure(|| SafeTensors::open_with(file, limits));
+        let (outcome, tally) = steps::linear(file.len(), || heap::measure(|| SafeTensors::open_with(file, limits)));
         let header_len = header_len(file).min(file.len() as u64);
         assert!(tally.peak <= header_len, "{} bytes allocated for a header of {header_len}", tally.peak);
         if let Ok(opened) = &outcome {

@@ -6,8 +6,8 @@ use tensorgate::gguf::{Array, Element, Endian, Header, Pair, Slot, TensorView, V
 use tensorgate::{ErrorKind, Gguf, Limits};
 
 use super::promises::{self, Verdict};
-use crate::heap;
 use crate::sink::printable;
+use crate::{heap, steps};
 
 /// The least bytes of an entry: a pair of a key of one byte and a value of one byte.
 const LEAST_ENTRY: usize = 14;
@@ -29,7 +29,7 @@ pub fn gguf(file: &[u8], limits: &Limits) -> Verdict {
     let owned = open_owned(file, limits);
     let mut slots = slots_for(file);
     for again in [false, true] {
-        let lent = heap::none(|| Gguf::open_in(file, &mut slots, limits));
+        let lent = steps::linear(file.len(), || heap::none(|| Gguf::open_in(file, &mut slots, limits)));
         match &lent {
             Ok(_) if again => {}
             Ok(opened) => touch(opened, file),
@@ -49,7 +49,7 @@ pub fn gguf(file: &[u8], limits: &Limits) -> Verdict {
 /// Judges `file` in storage of our own, twice.
 fn open_owned(file: &[u8], limits: &Limits) -> Verdict {
     let judge = || {
-        let (outcome, tally) = heap::measure(|| Gguf::open_with(file, limits));
+        let (outcome, tally) = steps::linear(file.len(), || heap::measure(|| Gguf::open_with(file, limits)));
         let header_len = outcome.as_ref().map_or(file.len(), |opened| opened.header().head().len()) as u64;
         // Slots of 20 bytes an entry of 14, in storage that doubles: under three times the header when all is done, and
         // half as much again while the old storage and the new one are there together.

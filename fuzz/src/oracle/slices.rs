@@ -1,8 +1,10 @@
-//! Sub-tensors against nested loops over every position: the same verdict, shape, bytes and runs.
+//! Sub-tensors against nested loops over every position: the same verdict, shape, bytes and runs; and what both take,
+//! against ndarray: the same shape and the same elements.
 
 use std::ops::Bound;
 
 use arbitrary::{Arbitrary, Result, Unstructured};
+use ndarray::{ArrayD, SliceInfoElem};
 use tensorgate::{Axis, Dtype, SafeTensors, SliceError};
 
 use crate::heap;
@@ -80,6 +82,7 @@ pub fn check(data: &[u8]) {
         (ours, theirs) => return assert_eq!(ours.err().copied(), theirs.err(), "{input:?}"),
     };
     let part = part.expect("accepted above");
+    against_ndarray(&input, &shape, &pieces);
     let all = view.bytes();
     let runs: Vec<&[u8]> = pieces.iter().map(|(start, end)| &all[*start..*end]).collect();
     let bytes = runs.concat();
@@ -104,6 +107,50 @@ pub fn check(data: &[u8]) {
     copy.push(0);
     let (expected, found) = (bytes.len() as u64, copy.len() as u64);
     assert_eq!(part.copy_to(&mut copy), Err(SliceError::Size { expected, found }));
+}
+
+/// The same cut of an array of the elements' numbers, by ndarray.
+fn against_ndarray(input: &Input, shape: &[u64], pieces: &[(usize, usize)]) {
+    let small = |number: u64| usize::try_from(number).expect("a tensor is small");
+    let dims: Vec<usize> = input.dims.iter().map(|dim| small(*dim)).collect();
+    let all = ArrayD::from_shape_vec(dims.clone(), (0..input.dims.iter().product()).collect::<Vec<u64>>());
+    let all = all.expect("as many as the shape says");
+    let axes = input.axes.iter().copied().chain(std::iter::repeat(Axis::Full));
+    let cuts: Vec<SliceInfoElem> = axes.zip(&input.dims).map(|(axis, dim)| cut(axis, *dim)).collect();
+    let part = all.slice(&cuts[..]);
+    assert!(part.shape().iter().map(|dim| *dim as u64).eq(shape.iter().copied()), "{input:?}");
+    // Elements of whole bytes only: those of parts of a byte are compared with the loops.
+    let bytes = small(input.dtype.bits() / 8);
+    if input.dtype.bits().is_multiple_of(8) {
+        let ours =
+            pieces.iter().flat_map(|(start, end)| (*start..*end).step_by(bytes)).map(|at| (at / bytes) as u64);
+        assert!(ours.eq(part.iter().copied()), "{input:?}");
+    }
+}
+
+/// One axis of a cut that was accepted, as ndarray has it.
+fn cut(axis: Axis, dim: u64) -> SliceInfoElem {
+    let place = |number: u64| isize::try_from(number.min(dim)).expect("a tensor is small");
+    match axis {
+        Axis::Select(index) => SliceInfoElem::Index(place(index)),
+        Axis::Range { start, stop: until, step } => {
+            let start = match start {
+                Bound::Unbounded => 0,
+                Bound::Included(first) => first,
+                Bound::Excluded(before) => before + 1,
+            };
+            let end = match until {
+                Bound::Unbounded => dim,
+                Bound::Included(last) => last + 1,
+                Bound::Excluded(end) => end,
+            };
+            // ndarray has no empty range that ends before it begins.
+            let end = end.max(start);
+            let step = isize::try_from(step).unwrap_or(isize::MAX);
+            SliceInfoElem::Slice { start: place(start), end: Some(place(end)), step }
+        }
+        _ => SliceInfoElem::Slice { start: 0, end: None, step: 1 },
+    }
 }
 
 /// The positions that an axis takes, and whether it stays an axis.

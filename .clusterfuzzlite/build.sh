@@ -1,0 +1,3 @@
+#!/bin/bash -eu
+# The build is that of OSS-Fuzz.
+exec "$SRC/tensorgate/fuzz/oss-fuzz/build.sh"

@@ -1,0 +1,50 @@
+# What the scripts beside this one share: how targets are built, which words they are given, how crashes are shown.
+# Sourced in the folder of this file.
+
+# Nightly where there is one; otherwise the stable compiler with its unstable flags allowed.
+if rustup run nightly rustc --version >/dev/null 2>&1; then
+    cargo=(cargo +nightly)
+else
+    cargo=(env RUSTC_BOOTSTRAP=1 cargo)
+fi
+sanitizer=${SANITIZER:-none}
+target_dir=${CARGO_TARGET_DIR:-$PWD/target}/fuzzing
+host=$("${cargo[@]}" -vV | sed -n 's/^host: //p')
+binaries=$target_dir/$host/release
+
+# Every target under the engine, in $binaries.
+build_targets() {
+    "${cargo[@]}" fuzz build --fuzz-dir . --target-dir "$target_dir" --sanitizer "$sanitizer"
+}
+
+# The seeds of every target, and the inputs of earlier campaigns, in FOLDER/TARGET.
+write_seeds() {
+    cargo run --quiet --bin seeds -- "$1"
+}
+
+# The engine's flag for the words that a target's bytes may be made of, where they are text and not choices.
+dictionary() {
+    case $1 in
+        *_generated | *_lies | quant | slices | typed | writer) ;;
+        gguf_*) echo -dict=dict/gguf.dict ;;
+        index_*) echo -dict=dict/index.dict ;;
+        *) echo -dict=dict/safetensors.dict ;;
+    esac
+}
+
+# A folder of inputs as an archive that is the same whenever the inputs are.
+pack() {
+    tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=644 -C "$1" -cf - . | gzip -9n >"$2"
+}
+
+# The inputs in a folder that broke something, so that a log alone is enough to have them: up to 3 KiB each.
+show_crash() {
+    local input
+    for input in "$1"/*; do
+        [ -f "$input" ] || continue
+        case $input in */slow-*) continue ;; esac
+        echo "input   $input, $(stat -c %s "$input") bytes; base64 -d of the next line:"
+        head -c 3072 "$input" | base64 -w 0
+        echo
+    done
+}

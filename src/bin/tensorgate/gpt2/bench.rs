@@ -13,12 +13,20 @@ use tensorgate::gpt2::{GenerateOptions, Gpt2, Runner};
 use super::{Loaded, Running, load, of_model, rate, tell_notes};
 use crate::{Exit, output, text};
 
+const EXAMPLES: &str = "\
+Examples:
+  tensorgate bench
+  tensorgate bench gpt2/ --threads 2 --json
+  tensorgate bench gpt2-q4_k_m.gguf --repack
+  tensorgate bench gpt2/ --quantize q8_0 --repack";
+
 /// Measure how fast a GPT-2 runs on this machine.
 ///
 /// Reads the model's weights once, so that they are in memory; then the median of several rounds each: prompts of 128 and 512
 /// tokens, 64 and 128 tokens one by one, and how much of the memory's bandwidth, measured in between, the latter use. The
 /// tokens are without meaning; the rates do not depend on them.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
     /// The model, as for generate; the built-in one when not given.
     model: Option<PathBuf>,

@@ -3,10 +3,7 @@
 use super::super::WeightType;
 use super::super::act::Row;
 use super::lanes::Words;
-use super::layout::{Panel, Plan};
-
-/// How far ahead memory is asked for, in bytes: past the end of a page, where the processor's own guesses end.
-const AHEAD: usize = 4096;
+use super::layout::Plan;
 
 /// Low halves of bytes.
 pub(super) const LOW: u32 = 0x0f0f_0f0f;
@@ -16,7 +13,7 @@ const TWO: u32 = 0x3030_3030;
 
 /// `Σ weight × act` of each row of a panel.
 #[inline(always)]
-pub(super) fn panel<L: Words>(l: L, plan: Plan, panel: Panel<'_>, act: Row<'_>) -> [f32; 16] {
+pub(super) fn panel<L: Words>(l: L, plan: Plan, panel: &[u8], act: Row<'_>) -> [f32; 16] {
     let total = match plan.ty {
         WeightType::Q8_0 => q8_0(l, panel, act),
         WeightType::Q4_0 => q4_0(l, panel, act),
@@ -28,12 +25,42 @@ pub(super) fn panel<L: Words>(l: L, plan: Plan, panel: Panel<'_>, act: Row<'_>) 
     out
 }
 
-/// Asks for the lines that lie as far behind a block as is looked ahead.
+/// Goes through the blocks of a panel in the order in which they lie: `one` gets what came of those before, the number of
+/// the block, its scales and its body. `STEP` bytes hold the scales of two blocks and the blocks; a lonely last block
+/// has room for as many scales.
 #[inline(always)]
-fn ahead<L: Words, const N: usize>(l: L, body: &[u8; N]) {
-    for line in (0..N).step_by(64) {
-        l.prefetch(body.as_ptr().wrapping_add(AHEAD + line));
+pub(super) fn blocks<const STEP: usize, const BODY: usize, T>(
+    panel: &[u8],
+    mut state: T,
+    mut one: impl FnMut(T, usize, &[u8; 32], &[u8; BODY]) -> T,
+) -> T {
+    const { assert!(STEP == 64 + 2 * BODY) };
+    let (steps, last) = panel.as_chunks::<STEP>();
+    let mut index = 0;
+    for step in steps {
+        let (heads, bodies) = step.split_at(64);
+        if let ([a, b], [c, d]) = (heads.as_chunks().0, bodies.as_chunks().0) {
+            state = one(state, index, a, c);
+            state = one(state, index + 1, b, d);
+        }
+        index += 2;
     }
+    if let Some((heads, bodies)) = last.split_at_checked(64)
+        && let (Some(head), Some(body)) = (heads.first_chunk(), bodies.first_chunk())
+    {
+        state = one(state, index, head, body);
+    }
+    state
+}
+
+/// The part of activations that faces a block of `N` inputs: whole numbers, scales of each 32, sums of each 16.
+#[inline(always)]
+fn facing<'a, const N: usize, const SCALES: usize, const SUMS: usize>(
+    act: Row<'a>,
+    block: usize,
+) -> Option<(&'a [i8; N], &'a [f32; SCALES], &'a [i32; SUMS])> {
+    let (q, scale) = (act.q.as_chunks::<N>().0.get(block)?, act.scale.as_chunks::<SCALES>().0.get(block)?);
+    Some((q, scale, act.whole.as_chunks::<SUMS>().0.get(block)?))
 }
 
 /// Word `at` of a block.
@@ -49,12 +76,9 @@ fn four<const N: usize>(q: &[i8; N], at: usize) -> [i8; 4] {
 }
 
 #[inline(always)]
-fn q8_0<L: Words>(l: L, panel: Panel<'_>, act: Row<'_>) -> L::F {
-    let mut total = l.splat_f(0.0);
-    let blocks = panel.body.as_chunks::<512>().0.iter().zip(panel.head.as_chunks::<32>().0);
-    let acts = act.q.as_chunks::<32>().0.iter().zip(act.scale).zip(act.whole.as_chunks::<2>().0);
-    for ((body, d), ((q, scale), whole)) in blocks.zip(acts) {
-        ahead(l, body);
+fn q8_0<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
+    blocks::<1088, 512, _>(panel, l.splat_f(0.0), |total, index, d, body| {
+        let Some((q, [scale], whole)) = facing::<32, 1, 2>(act, index) else { return total };
         let less = if L::RAISED { -128 * (whole[0] + whole[1]) } else { 0 };
         let (mut a, mut b) = (l.splat(less), l.splat(0));
         for at in 0..4 {
@@ -62,18 +86,14 @@ fn q8_0<L: Words>(l: L, panel: Panel<'_>, act: Row<'_>) -> L::F {
             b = l.dot8(b, word(l, body, at + 4), four(q, at + 4));
         }
         let scale = l.mul(l.halves(d), l.splat_f(*scale));
-        total = l.fma(l.float(l.add(a, b)), scale, total);
-    }
-    total
+        l.fma(l.float(l.add(a, b)), scale, total)
+    })
 }
 
 #[inline(always)]
-fn q4_0<L: Words>(l: L, panel: Panel<'_>, act: Row<'_>) -> L::F {
-    let mut total = l.splat_f(0.0);
-    let blocks = panel.body.as_chunks::<256>().0.iter().zip(panel.head.as_chunks::<32>().0);
-    let acts = act.q.as_chunks::<32>().0.iter().zip(act.scale).zip(act.whole.as_chunks::<2>().0);
-    for ((body, d), ((q, scale), whole)) in blocks.zip(acts) {
-        ahead(l, body);
+fn q4_0<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
+    blocks::<576, 256, _>(panel, l.splat_f(0.0), |total, index, d, body| {
+        let Some((q, [scale], whole)) = facing::<32, 1, 2>(act, index) else { return total };
         let (mut low, mut high) = (l.splat(-8 * (whole[0] + whole[1])), l.splat(0));
         for at in 0..4 {
             let both = word(l, body, at);
@@ -81,9 +101,8 @@ fn q4_0<L: Words>(l: L, panel: Panel<'_>, act: Row<'_>) -> L::F {
             high = l.dot(high, l.and(l.right::<4>(both), LOW), four(q, at + 4));
         }
         let scale = l.mul(l.halves(d), l.splat_f(*scale));
-        total = l.fma(l.float(l.add(low, high)), scale, total);
-    }
-    total
+        l.fma(l.float(l.add(low, high)), scale, total)
+    })
 }
 
 /// Eight scales and eight minima of 6 bits in three words, as two words of a byte each.
@@ -96,13 +115,12 @@ pub(super) fn six_bits<L: Words, const N: usize>(l: L, body: &[u8; N]) -> ([L::I
 }
 
 #[inline(always)]
-fn q4_k<L: Words>(l: L, panel: Panel<'_>, act: Row<'_>) -> L::F {
+fn q4_k<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
     let mut total = l.splat_f(0.0);
-    let blocks = panel.body.as_chunks::<2240>().0.iter().zip(panel.head.as_chunks::<64>().0);
     let acts =
         act.q.as_chunks::<256>().0.iter().zip(act.scale.as_chunks::<8>().0).zip(act.sum32.as_chunks::<8>().0);
-    for ((body, heads), ((q, scale), sum)) in blocks.zip(acts) {
-        ahead(l, body);
+    for (step, ((q, scale), sum)) in panel.as_chunks::<2304>().0.iter().zip(acts) {
+        let (Some(heads), Some(body)) = (step.first_chunk::<64>(), step.last_chunk::<2240>()) else { break };
         let (scales, minima) = six_bits(l, body);
         let (mut all, mut least) = (l.splat_f(0.0), l.splat_f(0.0));
         for pair in 0..4 {
@@ -119,8 +137,7 @@ fn q4_k<L: Words>(l: L, panel: Panel<'_>, act: Row<'_>) -> L::F {
                 least = l.fma(l.float(l.unsigned(min, group % 4)), l.splat_f(-sum[group]), least);
             }
         }
-        let (d, min) = heads.split_at(32);
-        if let (Some(d), Some(min)) = (d.first_chunk(), min.first_chunk()) {
+        if let (Some(d), Some(min)) = (heads.first_chunk(), heads.last_chunk()) {
             total = l.fma(l.halves(d), all, total);
             total = l.fma(l.halves(min), least, total);
         }
@@ -128,10 +145,12 @@ fn q4_k<L: Words>(l: L, panel: Panel<'_>, act: Row<'_>) -> L::F {
     total
 }
 
-/// The weights of four runs of 32 from two words of low bits and one of high ones: those of the first and the second
-/// from the low halves, of the third and the fourth from the high ones.
+/// Four inputs at the same place of each of the four runs of 32 in a half of a block of Q6_K, from two words of low bits
+/// and one of high ones: those of the first and the second run from the low halves, of the others from the high ones.
 #[inline(always)]
-pub(super) fn sixes<L: Words>(l: L, a: L::I, b: L::I, high: L::I) -> [L::I; 4] {
+pub(super) fn sixes<L: Words, const N: usize>(l: L, body: &[u8; N], half: usize, at: usize) -> [L::I; 4] {
+    let first = 4 + 3 * (8 * half + at);
+    let (a, b, high) = (word(l, body, first), word(l, body, first + 1), word(l, body, first + 2));
     [
         l.and(l.select(LOW, a, l.left::<4>(high)), SIX),
         l.and(l.select(LOW, b, l.left::<2>(high)), SIX),
@@ -141,33 +160,26 @@ pub(super) fn sixes<L: Words>(l: L, a: L::I, b: L::I, high: L::I) -> [L::I; 4] {
 }
 
 #[inline(always)]
-fn q6_k<L: Words>(l: L, panel: Panel<'_>, act: Row<'_>) -> L::F {
-    let mut total = l.splat_f(0.0);
-    let blocks = panel.body.as_chunks::<3328>().0.iter().zip(panel.head.as_chunks::<32>().0);
-    let acts =
-        act.q.as_chunks::<256>().0.iter().zip(act.scale.as_chunks::<8>().0).zip(act.whole.as_chunks::<16>().0);
-    for ((body, d), ((q, scale), whole)) in blocks.zip(acts) {
-        ahead(l, body);
+fn q6_k<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
+    blocks::<6720, 3328, _>(panel, l.splat_f(0.0), |total, index, d, body| {
+        let Some((q, scale, whole)) = facing::<256, 8, 16>(act, index) else { return total };
+        let owns = [0, 1, 2, 3].map(|at| word(l, body, at));
         let mut all = l.splat_f(0.0);
-        for half in 0..2 {
-            for part in 0..2 {
-                let group = |run: usize| 8 * half + 2 * run + part;
-                let mut sums = [0, 1, 2, 3].map(|run| l.splat(-32 * whole[group(run)]));
-                for at in 4 * part..4 * part + 4 {
-                    let (a, b) = (word(l, body, 16 * half + at), word(l, body, 16 * half + 8 + at));
-                    let words = sixes(l, a, b, word(l, body, 32 + 8 * half + at));
-                    for run in 0..4 {
-                        sums[run] = l.dot(sums[run], words[run], four(q, 32 * half + 8 * run + at));
-                    }
-                }
+        for (half, part) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let group = |run: usize| 8 * half + 2 * run + part;
+            let mut sums = [0, 1, 2, 3].map(|run| l.splat(-32 * whole[group(run)]));
+            for at in 4 * part..4 * part + 4 {
+                let words = sixes(l, body, half, at);
                 for run in 0..4 {
-                    let group = group(run);
-                    let own = l.float(l.signed(word(l, body, 48 + group / 4), group % 4));
-                    all = l.fma(l.float(sums[run]), l.mul(own, l.splat_f(scale[group / 2])), all);
+                    sums[run] = l.dot(sums[run], words[run], four(q, 32 * half + 8 * run + at));
                 }
             }
+            for run in 0..4 {
+                let group = group(run);
+                let own = l.float(l.signed(owns[group / 4], group % 4));
+                all = l.fma(l.float(sums[run]), l.mul(own, l.splat_f(scale[group / 2])), all);
+            }
         }
-        total = l.fma(l.halves(d), all, total);
-    }
-    total
+        l.fma(l.halves(d), all, total)
+    })
 }

@@ -64,10 +64,6 @@ pub(in super::super) trait Words: Copy {
             _ => self.right::<24>(words),
         }
     }
-
-    /// Asks for memory that will be read soon, where the level can.
-    #[inline(always)]
-    fn prefetch(self, _from: *const u8) {}
 }
 
 /// Adds the products of four bytes of each word, one by one: the specification.

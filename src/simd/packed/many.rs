@@ -1,9 +1,9 @@
 //! Panels as tiles for the products of many tokens: bytes with their signs, scales in F32.
 
 use super::super::WeightType;
-use super::few::{LOW, six_bits, sixes, word};
+use super::few::{LOW, blocks, six_bits, sixes, word};
 use super::lanes::Words;
-use super::layout::{LANES, Panel, Plan};
+use super::layout::{LANES, Plan};
 
 /// Where the parts of a tile begin, in items of one word for each output.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +85,7 @@ impl<L: Words, const W: usize, const PER: usize> Fill<'_, L, W, PER> {
 pub(in super::super) fn fill<L: Words, const W: usize, const PER: usize>(
     l: L,
     plan: Plan,
-    panel: Panel<'_>,
+    panel: &[u8],
     tile: &mut [f32],
     starts: Starts,
     lane: usize,
@@ -106,9 +106,8 @@ pub(in super::super) fn fill<L: Words, const W: usize, const PER: usize>(
 }
 
 #[inline(always)]
-fn q8_0<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>, panel: Panel<'_>) {
-    let blocks = panel.body.as_chunks::<512>().0.iter().zip(panel.head.as_chunks::<32>().0);
-    for (block, (body, d)) in blocks.enumerate() {
+fn q8_0<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>, panel: &[u8]) {
+    blocks::<1088, 512, _>(panel, (), |(), block, d, body| {
         let mut less = to.less(32);
         for at in 0..8 {
             let words = word(to.l, body, at);
@@ -116,14 +115,13 @@ fn q8_0<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>,
             to.word(8 * block + at, words);
         }
         to.scale(block, to.l.halves(d), less);
-    }
+    });
 }
 
 #[inline(always)]
-fn q4_0<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>, panel: Panel<'_>) {
+fn q4_0<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>, panel: &[u8]) {
     let l = to.l;
-    let blocks = panel.body.as_chunks::<256>().0.iter().zip(panel.head.as_chunks::<32>().0);
-    for (block, (body, d)) in blocks.enumerate() {
+    blocks::<576, 256, _>(panel, (), |(), block, d, body| {
         let mut less = to.less(32);
         for at in 0..4 {
             let both = word(l, body, at);
@@ -133,15 +131,16 @@ fn q4_0<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>,
             to.word(8 * block + at + 4, high);
         }
         to.scale(block, l.halves(d), less);
-    }
+    });
 }
 
 #[inline(always)]
-fn q4_k<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>, panel: Panel<'_>) {
+fn q4_k<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>, panel: &[u8]) {
     let l = to.l;
-    let blocks = panel.body.as_chunks::<2240>().0.iter().zip(panel.head.as_chunks::<32>().0.as_chunks::<2>().0);
-    for (block, (body, [d, min])) in blocks.enumerate() {
+    for (block, step) in panel.as_chunks::<2304>().0.iter().enumerate() {
+        let (Some(heads), Some(body)) = (step.first_chunk::<64>(), step.last_chunk::<2240>()) else { break };
         let (scales, minima) = six_bits(l, body);
+        let (Some(d), Some(min)) = (heads.first_chunk(), heads.last_chunk()) else { break };
         let (d, min) = (l.halves(d), l.mul(l.halves(min), l.splat_f(-1.0)));
         for pair in 0..4 {
             let (mut less_low, mut less_high) = (to.less(32), to.less(32));
@@ -163,26 +162,23 @@ fn q4_k<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>,
 }
 
 #[inline(always)]
-fn q6_k<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>, panel: Panel<'_>) {
+fn q6_k<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>, panel: &[u8]) {
     let l = to.l;
-    let blocks = panel.body.as_chunks::<3328>().0.iter().zip(panel.head.as_chunks::<32>().0);
-    for (block, (body, d)) in blocks.enumerate() {
+    blocks::<6720, 3328, _>(panel, (), |(), block, d, body| {
         let d = l.halves(d);
         for (half, part) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let mut less = [to.less(16); 4];
             for at in 4 * part..4 * part + 4 {
-                let (a, b) = (word(l, body, 16 * half + at), word(l, body, 16 * half + 8 + at));
-                let all = sixes(l, a, b, word(l, body, 32 + 8 * half + at));
-                for (run, (less, words)) in less.iter_mut().zip(all).enumerate() {
+                for (run, (less, words)) in less.iter_mut().zip(sixes(l, body, half, at)).enumerate() {
                     *less = to.add_less(*less, words);
                     to.word(64 * block + 32 * half + 8 * run + at, words);
                 }
             }
             for (run, less) in less.into_iter().enumerate() {
                 let group = 8 * half + 2 * run + part;
-                let own = l.float(l.signed(word(l, body, 48 + group / 4), group % 4));
+                let own = l.float(l.signed(word(l, body, group / 4), group % 4));
                 to.scale(16 * block + group, l.mul(d, own), less);
             }
         }
-    }
+    });
 }

@@ -210,7 +210,7 @@ impl<'a> View<'a> {
         starts: Starts,
         lane: usize,
     ) {
-        let panel = self.plan.parts(self.from(output).0);
+        let panel = self.from(output).0.get(..self.plan.panel).unwrap_or_default();
         many::fill::<L, W, PER>(l, self.plan, panel, tile, starts, lane);
     }
 
@@ -301,9 +301,8 @@ dispatch! {
 fn few_tokens<L: Words>(l: L, view: View<'_>, act: &Act, mut out: MatMut<'_>) {
     let panels = view.bytes.chunks_exact(view.plan.panel.max(1));
     for (first, bytes) in (0..out.columns()).step_by(LANES).zip(panels) {
-        let panel = view.plan.parts(bytes);
         for token in 0..act.rows() {
-            let sums = few::panel(l, view.plan, panel, act.q8(token));
+            let sums = few::panel(l, view.plan, bytes, act.q8(token));
             for (out, sum) in out.row(token).iter_mut().skip(first).zip(sums) {
                 *out += sum;
             }

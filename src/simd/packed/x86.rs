@@ -175,10 +175,6 @@ impl Words for Avx2 {
             leaf!(_mm256_storeu_si256(to.as_mut_ptr().cast(), a));
         }
     }
-    #[inline(always)]
-    fn prefetch(self, from: *const u8) {
-        leaf!(_mm_prefetch::<_MM_HINT_T0>(from.cast()));
-    }
 }
 
 #[target_feature(enable = "avx512f")]
@@ -283,9 +279,5 @@ impl Words for Avx512 {
     #[inline(always)]
     fn store_i(self, to: &mut [u32; 16], a: __m512i) {
         leaf!(_mm512_storeu_si512(to.as_mut_ptr().cast(), a));
-    }
-    #[inline(always)]
-    fn prefetch(self, from: *const u8) {
-        leaf!(_mm_prefetch::<_MM_HINT_T0>(from.cast()));
     }
 }

@@ -100,8 +100,17 @@ fn measure(args: &Bench, started: Instant, loaded: &Loaded) -> io::Result<Exit> 
     }
     bandwidths.sort_by(f64::total_cmp);
     let bandwidth = bandwidths.get(bandwidths.len() / 2).copied().unwrap_or(0.0);
-    let outcome =
-        Outcome { name: &loaded.name, model: &loaded.model, runner: &runner, loading, first, all, bandwidth };
+    let repack = args.running.repack;
+    let outcome = Outcome {
+        name: &loaded.name,
+        model: &loaded.model,
+        repack,
+        runner: &runner,
+        loading,
+        first,
+        all,
+        bandwidth,
+    };
     let mut out = output::stdout();
     if args.json {
         output::json(&mut out, &outcome.json())?;
@@ -188,6 +197,7 @@ fn resident() -> Option<(u64, u64)> {
 struct Outcome<'a> {
     name: &'a str,
     model: &'a Gpt2,
+    repack: bool,
     runner: &'a Runner,
     loading: f64,
     first: f64,
@@ -221,6 +231,7 @@ impl Outcome<'_> {
             "threads": self.runner.threads(),
             "processors": thread::available_parallelism().map_or(1, NonZero::get),
             "level": self.runner.level().name(),
+            "repack": self.repack,
             "load_ms": self.loading * 1e3,
             "first_token_ms": self.first * 1e3,
             "bytes_per_token": self.model.bytes_per_token(),

@@ -145,7 +145,7 @@ fn one(plan: Plan, matrix: &mut Matrix, mut place: Place<'_>) -> Option<()> {
         let len = count.checked_mul(plan.row)?;
         match &mut place {
             Place::Rows(all) => {
-                quant::encode(ggml(plan.kind), tile, all.get_mut(from..from.checked_add(len)?)?).ok()?
+                quant::encode(ggml(plan.kind), tile, all.get_mut(from..from.checked_add(len)?)?).ok()?;
             }
             Place::Packed(part) => {
                 let blocks = blocks.get_mut(..len)?;

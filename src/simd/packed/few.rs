@@ -55,10 +55,10 @@ pub(super) fn blocks<const STEP: usize, const BODY: usize, T>(
 
 /// The part of activations that faces a block of `N` inputs: whole numbers, scales of each 32, sums of each 16.
 #[inline(always)]
-fn facing<'a, const N: usize, const SCALES: usize, const SUMS: usize>(
-    act: Row<'a>,
+fn facing<const N: usize, const SCALES: usize, const SUMS: usize>(
+    act: Row<'_>,
     block: usize,
-) -> Option<(&'a [i8; N], &'a [f32; SCALES], &'a [i32; SUMS])> {
+) -> Option<(&[i8; N], &[f32; SCALES], &[i32; SUMS])> {
     let (q, scale) = (act.q.as_chunks::<N>().0.get(block)?, act.scale.as_chunks::<SCALES>().0.get(block)?);
     Some((q, scale, act.whole.as_chunks::<SUMS>().0.get(block)?))
 }
@@ -174,10 +174,10 @@ fn q6_k<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
                     sums[run] = l.dot(sums[run], words[run], four(q, 32 * half + 8 * run + at));
                 }
             }
-            for run in 0..4 {
+            for (run, sum) in sums.into_iter().enumerate() {
                 let group = group(run);
                 let own = l.float(l.signed(owns[group / 4], group % 4));
-                all = l.fma(l.float(sums[run]), l.mul(own, l.splat_f(scale[group / 2])), all);
+                all = l.fma(l.float(sum), l.mul(own, l.splat_f(scale[group / 2])), all);
             }
         }
         l.fma(l.halves(d), all, total)

@@ -25,42 +25,34 @@ pub(super) fn panel<L: Words>(l: L, plan: Plan, panel: &[u8], act: Row<'_>) -> [
     out
 }
 
-/// Goes through the blocks of a panel in the order in which they lie: `one` gets what came of those before, the number of
-/// the block, its scales and its body. `STEP` bytes hold the scales of two blocks and the blocks; a lonely last block
-/// has room for as many scales.
-#[inline(always)]
-pub(super) fn blocks<const STEP: usize, const BODY: usize, T>(
-    panel: &[u8],
-    mut state: T,
-    mut one: impl FnMut(T, usize, &[u8; 32], &[u8; BODY]) -> T,
-) -> T {
-    const { assert!(STEP == 64 + 2 * BODY) };
-    let (steps, last) = panel.as_chunks::<STEP>();
-    let mut index = 0;
-    for step in steps {
-        let (heads, bodies) = step.split_at(64);
-        if let ([a, b], [c, d]) = (heads.as_chunks().0, bodies.as_chunks().0) {
-            state = one(state, index, a, c);
-            state = one(state, index + 1, b, d);
-        }
-        index += 2;
-    }
-    if let Some((heads, bodies)) = last.split_at_checked(64)
-        && let (Some(head), Some(body)) = (heads.first_chunk(), bodies.first_chunk())
-    {
-        state = one(state, index, head, body);
-    }
-    state
+/// The blocks of a panel in the order in which they lie: a line of the scales of two blocks, then the two; a lonely last
+/// block has room for as many scales. Not a function that is given another, which would not get its caller's instructions.
+pub(super) struct Blocks<'a> {
+    rest: &'a [u8],
+    second: Option<&'a [u8; 32]>,
 }
 
-/// The part of activations that faces a block of `N` inputs: whole numbers, scales of each 32, sums of each 16.
-#[inline(always)]
-fn facing<const N: usize, const SCALES: usize, const SUMS: usize>(
-    act: Row<'_>,
-    block: usize,
-) -> Option<(&[i8; N], &[f32; SCALES], &[i32; SUMS])> {
-    let (q, scale) = (act.q.as_chunks::<N>().0.get(block)?, act.scale.as_chunks::<SCALES>().0.get(block)?);
-    Some((q, scale, act.whole.as_chunks::<SUMS>().0.get(block)?))
+impl<'a> Blocks<'a> {
+    #[inline(always)]
+    pub(super) const fn new(panel: &'a [u8]) -> Self {
+        Self { rest: panel, second: None }
+    }
+
+    /// The scales and the body of the next block.
+    #[inline(always)]
+    pub(super) fn next<const BODY: usize>(&mut self) -> Option<(&'a [u8; 32], &'a [u8; BODY])> {
+        let head = match self.second.take() {
+            Some(second) => second,
+            None => {
+                let (heads, rest) = self.rest.split_first_chunk::<64>()?;
+                (self.rest, self.second) = (rest, heads.last_chunk());
+                heads.first_chunk()?
+            }
+        };
+        let (body, rest) = self.rest.split_first_chunk::<BODY>()?;
+        self.rest = rest;
+        Some((head, body))
+    }
 }
 
 /// Word `at` of a block.
@@ -77,23 +69,28 @@ fn four<const N: usize>(q: &[i8; N], at: usize) -> [i8; 4] {
 
 #[inline(always)]
 fn q8_0<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
-    blocks::<1088, 512, _>(panel, l.splat_f(0.0), |total, index, d, body| {
-        let Some((q, [scale], whole)) = facing::<32, 1, 2>(act, index) else { return total };
+    let (mut total, mut blocks) = (l.splat_f(0.0), Blocks::new(panel));
+    let acts = act.q.as_chunks::<32>().0.iter().zip(act.scale).zip(act.whole.as_chunks::<2>().0);
+    for ((q, scale), whole) in acts {
+        let Some((d, body)) = blocks.next::<512>() else { break };
         let less = if L::RAISED { -128 * (whole[0] + whole[1]) } else { 0 };
         let (mut a, mut b) = (l.splat(less), l.splat(0));
         for at in 0..4 {
-            a = l.dot8(a, word(l, body, at), four(q, at));
-            b = l.dot8(b, word(l, body, at + 4), four(q, at + 4));
+            a = l.dot8(a, word(l, body, 2 * at), four(q, 2 * at));
+            b = l.dot8(b, word(l, body, 2 * at + 1), four(q, 2 * at + 1));
         }
         let scale = l.mul(l.halves(d), l.splat_f(*scale));
-        l.fma(l.float(l.add(a, b)), scale, total)
-    })
+        total = l.fma(l.float(l.add(a, b)), scale, total);
+    }
+    total
 }
 
 #[inline(always)]
 fn q4_0<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
-    blocks::<576, 256, _>(panel, l.splat_f(0.0), |total, index, d, body| {
-        let Some((q, [scale], whole)) = facing::<32, 1, 2>(act, index) else { return total };
+    let (mut total, mut blocks) = (l.splat_f(0.0), Blocks::new(panel));
+    let acts = act.q.as_chunks::<32>().0.iter().zip(act.scale).zip(act.whole.as_chunks::<2>().0);
+    for ((q, scale), whole) in acts {
+        let Some((d, body)) = blocks.next::<256>() else { break };
         let (mut low, mut high) = (l.splat(-8 * (whole[0] + whole[1])), l.splat(0));
         for at in 0..4 {
             let both = word(l, body, at);
@@ -101,8 +98,9 @@ fn q4_0<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
             high = l.dot(high, l.and(l.right::<4>(both), LOW), four(q, at + 4));
         }
         let scale = l.mul(l.halves(d), l.splat_f(*scale));
-        l.fma(l.float(l.add(low, high)), scale, total)
-    })
+        total = l.fma(l.float(l.add(low, high)), scale, total);
+    }
+    total
 }
 
 /// Eight scales and eight minima of 6 bits in three words, as two words of a byte each.
@@ -161,25 +159,30 @@ pub(super) fn sixes<L: Words, const N: usize>(l: L, body: &[u8; N], half: usize,
 
 #[inline(always)]
 fn q6_k<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
-    blocks::<6720, 3328, _>(panel, l.splat_f(0.0), |total, index, d, body| {
-        let Some((q, scale, whole)) = facing::<256, 8, 16>(act, index) else { return total };
-        let owns = [0, 1, 2, 3].map(|at| word(l, body, at));
+    let (mut total, mut blocks) = (l.splat_f(0.0), Blocks::new(panel));
+    let acts =
+        act.q.as_chunks::<256>().0.iter().zip(act.scale.as_chunks::<8>().0).zip(act.whole.as_chunks::<16>().0);
+    for ((q, scale), whole) in acts {
+        let Some((d, body)) = blocks.next::<3328>() else { break };
+        let owns = [word(l, body, 0), word(l, body, 1), word(l, body, 2), word(l, body, 3)];
         let mut all = l.splat_f(0.0);
         for (half, part) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-            let group = |run: usize| 8 * half + 2 * run + part;
-            let mut sums = [0, 1, 2, 3].map(|run| l.splat(-32 * whole[group(run)]));
+            let first = 8 * half + part;
+            let less = |run: usize| -32 * whole[first + 2 * run];
+            let mut sums = [l.splat(less(0)), l.splat(less(1)), l.splat(less(2)), l.splat(less(3))];
             for at in 4 * part..4 * part + 4 {
                 let words = sixes(l, body, half, at);
-                for run in 0..4 {
-                    sums[run] = l.dot(sums[run], words[run], four(q, 32 * half + 8 * run + at));
+                for (run, (sum, words)) in sums.iter_mut().zip(words).enumerate() {
+                    *sum = l.dot(*sum, words, four(q, 32 * half + 8 * run + at));
                 }
             }
             for (run, sum) in sums.into_iter().enumerate() {
-                let group = group(run);
+                let group = first + 2 * run;
                 let own = l.float(l.signed(owns[group / 4], group % 4));
                 all = l.fma(l.float(sum), l.mul(own, l.splat_f(scale[group / 2])), all);
             }
         }
-        l.fma(l.halves(d), all, total)
-    })
+        total = l.fma(l.halves(d), all, total);
+    }
+    total
 }

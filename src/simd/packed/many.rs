@@ -1,7 +1,7 @@
 //! Panels as tiles for the products of many tokens: bytes with their signs, scales in F32.
 
 use super::super::WeightType;
-use super::few::{LOW, blocks, six_bits, sixes, word};
+use super::few::{Blocks, LOW, six_bits, sixes, word};
 use super::lanes::Words;
 use super::layout::{LANES, Plan};
 
@@ -54,9 +54,10 @@ impl<L: Words, const W: usize, const PER: usize> Fill<'_, L, W, PER> {
         if PER == 4 {
             return self.item(at, words);
         }
-        let pair = |even: L::I, odd: L::I| l.select(0xffff, even, l.left::<16>(odd));
-        self.item(2 * at, pair(l.signed(words, 0), l.signed(words, 1)));
-        self.item(2 * at + 1, pair(l.signed(words, 2), l.signed(words, 3)));
+        let (even, odd) = (l.signed(words, 0), l.left::<16>(l.signed(words, 1)));
+        self.item(2 * at, l.select(0xffff, even, odd));
+        let (even, odd) = (l.signed(words, 2), l.left::<16>(l.signed(words, 3)));
+        self.item(2 * at + 1, l.select(0xffff, even, odd));
     }
 
     /// The sum of a group of `count` weights times −128, so far without any of them.
@@ -107,7 +108,8 @@ pub(in super::super) fn fill<L: Words, const W: usize, const PER: usize>(
 
 #[inline(always)]
 fn q8_0<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>, panel: &[u8]) {
-    blocks::<1088, 512, _>(panel, (), |(), block, d, body| {
+    let (mut block, mut blocks) = (0, Blocks::new(panel));
+    while let Some((d, body)) = blocks.next::<512>() {
         let mut less = to.less(32);
         for at in 0..8 {
             let words = word(to.l, body, at);
@@ -115,13 +117,15 @@ fn q8_0<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>,
             to.word(8 * block + at, words);
         }
         to.scale(block, to.l.halves(d), less);
-    });
+        block += 1;
+    }
 }
 
 #[inline(always)]
 fn q4_0<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>, panel: &[u8]) {
     let l = to.l;
-    blocks::<576, 256, _>(panel, (), |(), block, d, body| {
+    let (mut block, mut blocks) = (0, Blocks::new(panel));
+    while let Some((d, body)) = blocks.next::<256>() {
         let mut less = to.less(32);
         for at in 0..4 {
             let both = word(l, body, at);
@@ -131,7 +135,8 @@ fn q4_0<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>,
             to.word(8 * block + at + 4, high);
         }
         to.scale(block, l.halves(d), less);
-    });
+        block += 1;
+    }
 }
 
 #[inline(always)]
@@ -164,7 +169,8 @@ fn q4_k<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>,
 #[inline(always)]
 fn q6_k<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>, panel: &[u8]) {
     let l = to.l;
-    blocks::<6720, 3328, _>(panel, (), |(), block, d, body| {
+    let (mut block, mut blocks) = (0, Blocks::new(panel));
+    while let Some((d, body)) = blocks.next::<3328>() {
         let d = l.halves(d);
         for (half, part) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let mut less = [to.less(16); 4];
@@ -180,5 +186,6 @@ fn q6_k<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>,
                 to.scale(16 * block + group, l.mul(d, own), less);
             }
         }
-    });
+        block += 1;
+    }
 }

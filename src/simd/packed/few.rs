@@ -41,13 +41,12 @@ impl<'a> Blocks<'a> {
     /// The scales and the body of the next block.
     #[inline(always)]
     pub(super) fn next<const BODY: usize>(&mut self) -> Option<(&'a [u8; 32], &'a [u8; BODY])> {
-        let head = match self.second.take() {
-            Some(second) => second,
-            None => {
-                let (heads, rest) = self.rest.split_first_chunk::<64>()?;
-                (self.rest, self.second) = (rest, heads.last_chunk());
-                heads.first_chunk()?
-            }
+        let head = if let Some(second) = self.second.take() {
+            second
+        } else {
+            let (heads, rest) = self.rest.split_first_chunk::<64>()?;
+            (self.rest, self.second) = (rest, heads.last_chunk());
+            heads.first_chunk()?
         };
         let (body, rest) = self.rest.split_first_chunk::<BODY>()?;
         self.rest = rest;

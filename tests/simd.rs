@@ -15,5 +15,7 @@ mod common;
 mod decode;
 #[path = "simd/ops.rs"]
 mod ops;
+#[path = "simd/packed.rs"]
+mod packed;
 #[path = "simd/products.rs"]
 mod products;

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """GPT-2 side by side with llama.cpp (through llama-cpp-python), interleaved in one run.
 
-usage: benches/peers/gpt2.py TENSORGATE MODEL.gguf... [--threads 1,2] [--rounds 5]
+usage: benches/peers/gpt2.py TENSORGATE MODEL.gguf... [--threads 1,2] [--rounds 5] [--repack]
 
 Prints the medians of decoding 128 tokens one by one and of a prompt of 512, in tokens a second, and their ratios. The
 models are GGUF files that both run; `tools/make_gpt2.py` and `tensorgate quantize` make them. Memory bandwidth on shared
-machines comes in regimes, so only ratios of one run are results.
+machines comes in regimes, so only ratios of one run are results. With `--repack` the packed copy is measured in the same
+rounds, on a line of its own.
 """
 import argparse
 import json
@@ -64,27 +65,36 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--extra", default="", help="further options of `tensorgate bench`")
+    parser.add_argument("--repack", action="store_true", help="measure the packed copy too")
     args = parser.parse_args()
-    print(f"{'model':<16}{'T':>2}{'prefill 512':>24}{'ratio':>7}{'decode 128':>22}{'ratio':>7}   GB/s read")
+    print(f"{'model':<24}{'T':>2}{'prefill 512':>24}{'ratio':>7}{'decode 128':>22}{'ratio':>7}   GB/s read")
+    extra = args.extra.split()
+    ways = [extra, [*extra, "--repack"]] if args.repack else [extra]
     for path in args.models:
         for threads in map(int, args.threads.split(",")):
             ll, model, context = llama(path, threads)
-            theirs, ours, read = [], [], []
+            theirs, ours, read = [], [[] for _ in ways], []
             llama_round(ll, context)
             for _ in range(args.rounds):
                 theirs.append(llama_round(ll, context))
-                found = ours_round(args.program, path, threads, args.extra.split())
-                ours.append(found[:2])
-                read.append(found[2]["read_bytes_per_second"] / 1e9)
+                for way, rates in zip(ways, ours):
+                    found = ours_round(args.program, path, threads, way)
+                    rates.append(found[:2])
+                    read.append(found[2]["read_bytes_per_second"] / 1e9)
             ll.llama_free(context)
             ll.llama_model_free(model)
-            mid = [[statistics.median(column) for column in zip(*rows)] for rows in (ours, theirs)]
-            prefill, decoding = ([mid[0][i], mid[1][i], mid[0][i] / mid[1][i]] for i in (0, 1))
-            print(
-                f"{path.rsplit('/', 1)[-1]:<16}{threads:>2}{prefill[0]:>12.0f} /{prefill[1]:>10.0f}{prefill[2]:>6.2f}x"
-                f"{decoding[0]:>11.1f} /{decoding[1]:>9.1f}{decoding[2]:>6.2f}x{statistics.median(read):>10.1f}",
-                flush=True,
-            )
+            for way, rates in zip(ways, ours):
+                name = " ".join([path.rsplit("/", 1)[-1], *way])
+                report(name, threads, medians(rates), medians(theirs), statistics.median(read))
+
+
+def medians(rows):
+    return [statistics.median(column) for column in zip(*rows)]
+
+
+def report(name, threads, ours, theirs, read):
+    cells = (f"{a:>12.1f} /{b:>9.1f}{a / b:>6.2f}x" for a, b in zip(ours, theirs))
+    print(f"{name:<24}{threads:>2}{''.join(cells)}{read:>10.1f}", flush=True)
 
 
 if __name__ == "__main__":

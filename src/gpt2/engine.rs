@@ -21,7 +21,7 @@ use super::config::{Activation, Config};
 use super::error::{Place, RunError};
 use super::problem::Problem;
 use super::runner::RunOptions;
-use super::weights::{Layout, Matrix, Norm, Weights};
+use super::weights::{Matrix, Norm, Weights};
 use crate::num;
 use crate::simd::pool::{Chunks, Columns, Pool};
 use crate::simd::{self, Act, Form, Gelu, Level, Scratch, ShapeError, Then, WeightType};
@@ -308,10 +308,7 @@ impl Job<'_> {
 
 /// A matrix as the kernels see it.
 fn view(matrix: &Matrix) -> Result<simd::Matrix<'_>, ShapeError> {
-    match matrix.layout {
-        Layout::Rows => simd::Matrix::new(matrix.kind, matrix.bytes(), matrix.outputs, matrix.inputs),
-        Layout::Columns => simd::Matrix::input_major(matrix.kind, matrix.bytes(), matrix.inputs, matrix.outputs),
-    }
+    matrix.view()
 }
 
 /// Rows `from..to` of a buffer.

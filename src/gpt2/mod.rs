@@ -33,7 +33,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`Fields`], [`Config`] | the dimensions, from `config.json`, GGUF keys or shapes |
-//! | [`Gpt2`] | a model that was loaded; its weights are multiplied where they stand in the file, or in blocks made at load ([`Quantize`]) |
+//! | [`Gpt2`] | a model that was loaded; its weights are multiplied where they stand in the file, or in blocks made at load ([`Quantize`]), or in a copy that is faster ([`LoadOptions::repack`]) |
 //! | [`Runner`] | threads and buffers for one batch at a time |
 //! | [`Session`] | a text in the making, with its keys and values; forked, saved, restored |
 //! | [`Generation`] | the iterator that goes on with it; [`Sampler`] chooses |
@@ -53,6 +53,7 @@ mod error;
 mod generate;
 mod model;
 mod names;
+mod prepare;
 mod problem;
 mod quantize;
 mod random;

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::config::{Config, Fields, MAX_CONFIG_LEN};
+use super::prepare;
 use super::problem::Problems;
-use super::quantize::{self, Quantize};
+use super::quantize::Quantize;
 use super::weights::{self, Weights};
 use crate::Limits;
 use crate::model::{Format, Model, ModelError, Options};
@@ -26,13 +27,22 @@ pub struct LoadOptions {
     /// Whether F32, F16 and BF16 weights are brought into blocks, which takes memory and a moment, and makes every token
     /// faster. Weights that are in blocks stay as they are.
     pub quantize: Option<Quantize>,
+    /// Whether weights in Q8_0, Q4_0, Q4_K and Q6_K, also those that [`quantize`](Self::quantize) makes, are copied into an
+    /// order that the processor reads best ([`Packed`](crate::simd::Packed)): it takes as much memory again as they do and
+    /// a moment, and makes every token faster. Weights of other types stay as they are.
+    pub repack: bool,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
         // A vocabulary takes a few megabytes; a file of nothing but metadata would take what it claims.
         let limits = Limits::DEFAULT.with_metadata_len(METADATA_LEN);
-        Self { files: Options::default().with_limits(limits), memory_limit: 16 << 30, quantize: None }
+        Self {
+            files: Options::default().with_limits(limits),
+            memory_limit: 16 << 30,
+            quantize: None,
+            repack: false,
+        }
     }
 }
 
@@ -74,7 +84,8 @@ impl From<Problems> for LoadError {
     }
 }
 
-/// A GPT-2 that was loaded. Cheap to clone; its weights stay in the file, of which only what is touched is in memory.
+/// A GPT-2 that was loaded. Cheap to clone; its weights stay in the file, of which only what is touched is in memory, unless
+/// the options say otherwise.
 #[derive(Clone)]
 pub struct Gpt2(Arc<Inner>);
 
@@ -142,9 +153,7 @@ impl Gpt2 {
             (None, None) => Fields::default(),
         };
         let (config, mut weights, mut notes) = weights::load(model, &fields, options.memory_limit)?;
-        if let Some(how) = options.quantize {
-            quantize::all(&mut weights, how, options.memory_limit, &mut notes)?;
-        }
+        prepare::all(&mut weights, options, &mut notes)?;
         Ok(Self(Arc::new(Inner { config, weights, notes })))
     }
 

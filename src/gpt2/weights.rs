@@ -6,7 +6,7 @@ use super::problem::{Problem, Problems, shown};
 use crate::gguf::Endian;
 use crate::model::{ElementType, Model, Tensor};
 use crate::num;
-use crate::simd::{self, WeightType};
+use crate::simd::{self, Packed, ShapeError, WeightType};
 
 /// How a matrix lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub(super) enum Layout {
 enum Bytes {
     File(Tensor),
     Own(Vec<u8>),
+    /// A copy with 16 rows side by side.
+    Packed(Packed),
 }
 
 /// A matrix of weights.
@@ -35,12 +37,27 @@ pub(super) struct Matrix {
 }
 
 impl Matrix {
-    /// The bytes, row after row.
+    /// The bytes, row after row, or as they are packed.
     pub(super) fn bytes(&self) -> &[u8] {
         match &self.bytes {
             Bytes::File(tensor) => tensor.bytes(),
             Bytes::Own(bytes) => bytes,
+            Bytes::Packed(packed) => packed.bytes(),
         }
+    }
+
+    /// The matrix as the kernels see it.
+    pub(super) fn view(&self) -> Result<simd::Matrix<'_>, ShapeError> {
+        match (&self.bytes, self.layout) {
+            (Bytes::Packed(packed), _) => Ok(packed.matrix()),
+            (_, Layout::Rows) => simd::Matrix::new(self.kind, self.bytes(), self.outputs, self.inputs),
+            (_, Layout::Columns) => simd::Matrix::input_major(self.kind, self.bytes(), self.inputs, self.outputs),
+        }
+    }
+
+    /// The same matrix in a packed copy.
+    pub(super) fn pack(&mut self, packed: Packed) {
+        (self.kind, self.layout, self.bytes) = (packed.ty(), Layout::Rows, Bytes::Packed(packed));
     }
 
     /// A matrix in memory of our own.

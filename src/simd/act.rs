@@ -42,6 +42,8 @@ pub struct Act {
     scale: Vec<f32>,
     sum16: Vec<f32>,
     sum32: Vec<f32>,
+    /// The sum of the whole numbers of each 16.
+    whole: Vec<i32>,
 }
 
 /// A group of tokens whose values stand together.
@@ -68,6 +70,8 @@ pub(super) struct Row<'a> {
     pub(super) sum16: &'a [f32],
     /// The same, one a 32.
     pub(super) sum32: &'a [f32],
+    /// The sum of the whole numbers, one a 16.
+    pub(super) whole: &'a [i32],
 }
 
 impl Act {
@@ -87,6 +91,7 @@ impl Act {
             scale: Vec::new(),
             sum16: Vec::new(),
             sum32: Vec::new(),
+            whole: Vec::new(),
         }
     }
 
@@ -109,7 +114,9 @@ impl Act {
             self.scale.resize(x.len() / 32, 0.0);
             self.sum32.resize(x.len() / 32, 0.0);
             self.sum16.resize(x.len() / 16, 0.0);
-            quantise(level, x, &mut self.q, &mut self.scale, &mut self.sum16, &mut self.sum32);
+            self.whole.resize(x.len() / 16, 0);
+            let Self { q, scale, sum16, sum32, whole, .. } = self;
+            quantise(level, x, Eights { q, scale, sum16, sum32, whole });
             self.pack_q8();
             return Ok(());
         }
@@ -232,6 +239,7 @@ impl Act {
             scale: part(&self.scale, right, row, self.len / 32),
             sum16: part(&self.sum16, right, row, self.len / 16),
             sum32: part(&self.sum32, right, row, self.len / 32),
+            whole: part(&self.whole, right, row, self.len / 16),
         }
     }
 }
@@ -284,13 +292,22 @@ fn part<T>(all: &[T], right: bool, row: usize, len: usize) -> &[T] {
 /// 1.5 × 2²³: a number added to it is rounded to a whole one, which the low bits then hold.
 const MAGIC: f32 = 12_582_912.0;
 
+/// Where the parts of rows in 8 bits go.
+struct Eights<'a> {
+    q: &'a mut [i8],
+    scale: &'a mut [f32],
+    sum16: &'a mut [f32],
+    sum32: &'a mut [f32],
+    whole: &'a mut [i32],
+}
+
 #[inline(always)]
-fn quantise_all<L: Lanes>(l: L, x: &[f32], q: &mut [i8], scale: &mut [f32], sum16: &mut [f32], sum32: &mut [f32]) {
+fn quantise_all<L: Lanes>(l: L, x: &[f32], to: Eights<'_>) {
     let (blocks, _) = x.as_chunks::<32>();
-    let (quants, _) = q.as_chunks_mut::<32>();
-    let (sixteens, _) = sum16.as_chunks_mut::<2>();
-    let parts = scale.iter_mut().zip(sixteens).zip(sum32);
-    for ((block, q), ((scale, sum16), sum32)) in blocks.iter().zip(quants).zip(parts) {
+    let (quants, _) = to.q.as_chunks_mut::<32>();
+    let sixteens = to.sum16.as_chunks_mut::<2>().0.iter_mut().zip(to.whole.as_chunks_mut::<2>().0);
+    let parts = to.scale.iter_mut().zip(sixteens).zip(to.sum32);
+    for ((block, q), ((scale, (sum16, whole)), sum32)) in blocks.iter().zip(quants).zip(parts) {
         // The greatest of the bits without sign is the greatest magnitude; NaN is greater than all numbers.
         let top = block.iter().fold(0_u32, |top, value| top.max(value.to_bits() & 0x7fff_ffff));
         let top = f32::from_bits(top);
@@ -307,13 +324,14 @@ fn quantise_all<L: Lanes>(l: L, x: &[f32], q: &mut [i8], scale: &mut [f32], sum1
             *q = (value.to_bits() as u8).cast_signed();
         }
         let (low, high) = q.split_at(16);
-        let total = |part: &[i8]| part.iter().map(|q| i32::from(*q)).sum::<i32>() as f32;
-        let (low, high) = (total(low), total(high));
+        let total = |part: &[i8]| part.iter().map(|q| i32::from(*q)).sum::<i32>();
+        *whole = [total(low), total(high)];
+        let [low, high] = whole.map(|whole| whole as f32);
         *sum16 = [low * *scale, high * *scale];
         *sum32 = (low + high) * *scale;
     }
 }
 
 dispatch! {
-    fn quantise(x: &[f32], q: &mut [i8], scale: &mut [f32], sum16: &mut [f32], sum32: &mut [f32]) = quantise_all;
+    fn quantise(x: &[f32], to: Eights<'_>) = quantise_all;
 }

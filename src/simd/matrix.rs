@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use super::gemm::Panel;
 use super::unpack::decode;
-use super::{Act, Form, Level, MatMut, ShapeError, WeightType, dense, gemm, q8};
+use super::{Act, Form, Level, MatMut, ShapeError, WeightType, dense, gemm, packed, q8};
 
 /// From how many tokens on weights are unpacked a tile at a time.
 pub const MANY: usize = 4;
@@ -25,6 +25,8 @@ enum Layout {
     OutputMajor,
     /// A row an input, as in GPT-2's `Conv1D`; rows begin so many bytes apart.
     InputMajor { stride: usize },
+    /// 16 outputs side by side; so many rows of the first 16 come before.
+    Packed { skip: usize },
 }
 
 /// What becomes of a product.
@@ -42,12 +44,15 @@ pub struct Scratch {
     pub(super) tile: Vec<f32>,
     pub(super) rows: Vec<f32>,
     pub(super) q: Vec<i8>,
+    /// Of packed weights: blocks turned back, and sums of parts that begin in the middle.
+    pub(super) stored: Vec<u8>,
+    pub(super) spare: Vec<f32>,
 }
 
 impl Scratch {
     /// Empty; it grows with the first products to a few hundred kilobytes.
     pub const fn new() -> Self {
-        Self { tile: Vec::new(), rows: Vec::new(), q: Vec::new() }
+        Self { tile: Vec::new(), rows: Vec::new(), q: Vec::new(), stored: Vec::new(), spare: Vec::new() }
     }
 }
 
@@ -79,6 +84,21 @@ impl<'a> Matrix<'a> {
         Ok(Self { ty, bytes, outputs, inputs, layout: Layout::InputMajor { stride } })
     }
 
+    /// Packed outputs; `bytes` are those of their panels.
+    pub(super) const fn packed(ty: WeightType, bytes: &'a [u8], outputs: usize, inputs: usize) -> Self {
+        Self { ty, bytes, outputs, inputs, layout: Layout::Packed { skip: 0 } }
+    }
+
+    /// The rows as they are stored, where they are: one an output.
+    pub(super) fn stored(&self) -> Option<&'a [u8]> {
+        (self.layout == Layout::OutputMajor).then_some(self.bytes)
+    }
+
+    /// Packed outputs as their kernels see them.
+    fn view(&self, skip: usize) -> Option<packed::View<'a>> {
+        packed::View::new(self.ty, self.bytes, self.inputs, skip)
+    }
+
     /// The element type.
     pub const fn ty(&self) -> WeightType {
         self.ty
@@ -104,6 +124,10 @@ impl<'a> Matrix<'a> {
                 self.bytes.get(range.start * row..range.end * row)?
             }
             Layout::InputMajor { .. } => self.bytes.get(self.ty.row_bytes(range.start)?..).unwrap_or_default(),
+            Layout::Packed { skip } => {
+                let (bytes, skip) = self.view(skip)?.from(range.start);
+                return Some(Self { bytes, outputs, layout: Layout::Packed { skip }, ..*self });
+            }
         };
         Some(Self { bytes, outputs, ..*self })
     }
@@ -120,12 +144,18 @@ impl<'a> Matrix<'a> {
     /// Where there is no such row, or `out` is not as long as it.
     pub fn decode_row(&self, index: usize, out: &mut [f32]) -> Result<(), ShapeError> {
         let (rows, len, stride) = match self.layout {
-            Layout::OutputMajor => (self.outputs, self.inputs, self.row_bytes()),
+            Layout::OutputMajor | Layout::Packed { .. } => (self.outputs, self.inputs, self.row_bytes()),
             Layout::InputMajor { stride } => (self.inputs, self.outputs, stride),
         };
         ShapeError::unless("elements of a row", len, out.len())?;
         if index >= rows {
             return Err(ShapeError::new("rows of a matrix", rows, index));
+        }
+        if let Layout::Packed { skip } = self.layout {
+            if let Some(view) = self.view(skip) {
+                view.decode_row(index, out);
+            }
+            return Ok(());
         }
         let row = self.bytes.get(index * stride..).unwrap_or_default();
         decode(self.ty, row, out);
@@ -164,11 +194,17 @@ impl<'a> Matrix<'a> {
             return Err(ShapeError::new("these activations are not for such weights", 0, 1));
         }
         begin(&mut out, then);
+        if let Layout::Packed { skip } = self.layout {
+            if let Some(view) = self.view(skip) {
+                view.multiply(level, act, out, scratch);
+            }
+            return Ok(());
+        }
         if act.rows() < MANY && self.few(level, act, &mut out) {
             return Ok(());
         }
         let panel = match self.layout {
-            Layout::OutputMajor => {
+            Layout::OutputMajor | Layout::Packed { .. } => {
                 Panel { bytes: self.bytes, stride: self.row_bytes(), input_major: false, ty: self.ty }
             }
             Layout::InputMajor { stride } => Panel { bytes: self.bytes, stride, input_major: true, ty: self.ty },
@@ -191,13 +227,13 @@ impl<'a> Matrix<'a> {
             (Layout::InputMajor { stride }, _) => {
                 dense::axpy_all(level, self.ty, self.bytes, stride, act.tokens(), out)
             }
-            (Layout::OutputMajor, Form::Q8) => {
+            (Layout::OutputMajor | Layout::Packed { .. }, Form::Q8) => {
                 for token in 0..act.rows() {
                     self.block_rows(level, act, token, out.row(token));
                 }
                 true
             }
-            (Layout::OutputMajor, _) => dense::matvec(level, self.ty, self.bytes, act.tokens(), out),
+            (Layout::OutputMajor | Layout::Packed { .. }, _) => dense::matvec(level, self.ty, self.bytes, act.tokens(), out),
         }
     }
 

@@ -86,6 +86,7 @@ mod level;
 mod mat;
 mod matrix;
 mod ops;
+mod packed;
 pub(crate) mod pool;
 mod q8;
 mod stripes;
@@ -104,6 +105,8 @@ pub use ops::{
     Gelu, add, add_scaled, argmax, bf16_to_f32, dot, f16_to_f32, f32_to_bf16, f32_to_f16, gelu, layer_norm, max,
     relu, softmax,
 };
+pub use packed::Packed;
+pub(crate) use packed::{LANES as PACKED_ROWS, Part as PackedPart, Room as PackedRoom};
 pub use weight::{Form, WeightType};
 
 /// Lengths that do not fit together.

@@ -67,6 +67,22 @@ fn json_says_all() {
 }
 
 #[test]
+fn repacked_weights_write_the_same() {
+    for blocks in ["q8_0", "q4_0", "q4_k"] {
+        let args = ["It is", "--temperature", "0", "--tokens", "12", "--quantize", blocks];
+        let (stored, packed) = (generate(&args), generate(&[&args[..], &["--repack"]].concat()));
+        assert_eq!((packed.code, packed.out), (0, stored.out), "{blocks}: {}", packed.err);
+    }
+    // Weights that are no blocks stay as they are.
+    let args = ["It is", "--temperature", "0", "--tokens", "12"];
+    assert_eq!(generate(&[&args[..], &["--repack"]].concat()).out, generate(&args).out);
+    for command in ["generate", "bench"] {
+        let help = Run::of(tensorgate().args([command, "--help"]).output().unwrap());
+        assert!(help.out.matches("--repack").count() >= 2, "{}", help.out);
+    }
+}
+
+#[test]
 fn stop_strings_end_the_text_before_them() {
     let whole = generate(&["It is", "--temperature", "0", "--json", "--tokens", "30"]);
     let whole: Value = serde_json::from_str(&whole.out).unwrap();

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use tensorgate::gpt2::{CacheType, GenerateOptions, Gpt2, RunOptions, Runner};
+use tensorgate::gpt2::{CacheType, GenerateOptions, Gpt2, LoadOptions, RunOptions, Runner};
 use tensorgate::simd::Level;
 
 use super::{argmax, common, difference, floats, here, ids, json, last_logits, runner};
@@ -120,8 +120,8 @@ fn gguf_files_of_every_type() {
     let reference = json(folder.join("reference.json"));
     let models = reference["models"].as_object().unwrap();
     assert_eq!(models.len(), 9);
-    for (name, expected) in models {
-        let model = Gpt2::open(folder.join(name)).unwrap();
+    for ((name, expected), repack) in models.iter().flat_map(|model| [(model, false), (model, true)]) {
+        let model = Gpt2::open_with(folder.join(name), &LoadOptions { repack, ..LoadOptions::default() }).unwrap();
         for options in many() {
             let mut precise = runner(&model, RunOptions { exact: true, ..options });
             let mut fast = runner(&model, options);

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use tensorgate::Dtype;
-use tensorgate::gpt2::{Gpt2, LoadOptions, Problem, Problems, Quantize, RunOptions, Runner};
+use tensorgate::gpt2::{Gpt2, LoadError, LoadOptions, Problem, Problems, Quantize, RunOptions, Runner};
 use tensorgate::model::{Model, Options};
 use tensorgate::safetensors::{self, TensorSpec};
 
@@ -235,6 +235,26 @@ fn limits_hold_before_anything_is_allocated() {
 }
 
 #[test]
+fn a_packed_copy_is_asked_for_within_the_limit() {
+    let path = here("tests/data/tiny-gpt2-gguf/tinyA-q8_0.gguf");
+    let stored = Gpt2::open(&path).unwrap();
+    let open = |memory_limit| {
+        Gpt2::open_with(&path, &LoadOptions { repack: true, memory_limit, ..LoadOptions::default() })
+    };
+    let LoadError::Problems(problems) = open(stored.bytes_per_token()).unwrap_err() else { panic!("no problems") };
+    let Some(Problem::Memory { what: "the copy of the weights", needed, .. }) = problems.iter().next() else {
+        panic!("{problems}");
+    };
+    let packed = open(*needed).unwrap();
+    assert_eq!(packed.bytes_per_token(), *needed);
+    assert!(open(*needed - 1).is_err());
+    // Nothing to copy, nothing that could be too much.
+    let floats = here("tests/data/tiny-gpt2-gguf/tinyA-f32.gguf");
+    let options = LoadOptions { repack: true, memory_limit: 1 << 16, ..LoadOptions::default() };
+    assert!(Gpt2::open_with(floats, &options).is_ok());
+}
+
+#[test]
 fn weights_brought_into_blocks() {
     let folder = here("models/austen");
     let reference = json(here("tests/data/austen/reference.json"));
@@ -252,6 +272,19 @@ fn weights_brought_into_blocks() {
         assert_eq!(model.notes().is_empty(), how != Quantize::Q4_K);
         let small = LoadOptions { memory_limit: 400_000, ..options };
         assert!(Gpt2::open_with(&folder, &small).is_err());
+        // The same blocks in another order: only the rounding of sums differs.
+        let packed = Gpt2::open_with(&folder, &LoadOptions { repack: true, ..options }).unwrap();
+        let stored: Vec<f64> = last_logits(&mut runner(&model, RunOptions::default()), &tokens)
+            .iter()
+            .map(|x| f64::from(*x))
+            .collect();
+        let (most, _) = difference(&last_logits(&mut runner(&packed, RunOptions::default()), &tokens), &stored);
+        assert!(most < 0.05, "{how:?}: {most}");
+        let exactly = RunOptions { exact: true, ..RunOptions::default() };
+        let stored: Vec<f64> =
+            last_logits(&mut runner(&model, exactly), &tokens).iter().map(|x| f64::from(*x)).collect();
+        let (most, _) = difference(&last_logits(&mut runner(&packed, exactly), &tokens), &stored);
+        assert!(most < 1e-4, "{how:?}: {most}");
     }
     // Rows of 8 are no blocks at all.
     let made = Made::new("");

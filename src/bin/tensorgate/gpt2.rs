@@ -39,6 +39,10 @@ pub(crate) struct Running {
     #[arg(long, value_enum, value_name = "TYPE")]
     quantize: Option<Blocks>,
 
+    /// Copy weights in blocks into an order that is read faster: takes their memory once more, and a moment when loading.
+    #[arg(long)]
+    repack: bool,
+
     /// In what numbers keys and values are kept: f32 is exact, f16 takes half the memory and is faster for long texts.
     #[arg(long, value_enum, value_name = "TYPE", default_value_t = Numbers::F16)]
     cache: Numbers,
@@ -83,7 +87,7 @@ impl Running {
             Blocks::Q4 => Quantize::Q4_0,
             Blocks::Q4K => Quantize::Q4_K,
         });
-        LoadOptions { quantize, memory_limit: self.memory(), ..LoadOptions::default() }
+        LoadOptions { quantize, repack: self.repack, memory_limit: self.memory(), ..LoadOptions::default() }
     }
 
     fn memory(&self) -> u64 {

@@ -5,8 +5,9 @@ use core::arch::x86_64::*;
 use super::super::act::Group;
 use super::super::lanes::avx512::Avx512;
 use super::super::lanes::{Lanes, padded};
+use super::super::packed::View;
 use super::super::unpack::{group, has_min};
-use super::super::{Act, MatMut, Scratch};
+use super::super::{Act, MatMut, Scratch, WeightType};
 use super::Panel;
 use super::tile::{Plan, Tile};
 
@@ -91,34 +92,53 @@ fn micro<const M: usize, const QUADS: usize, const MIN: bool>(
     totals
 }
 
+/// Adds the products of a tile with all tokens.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+#[inline]
+fn tokens(ty: WeightType, tile: Tile<'_, W>, act: &Act, out: &mut MatMut<'_>, first: usize, count: usize) {
+    for group_of in act.tiles() {
+        macro_rules! tokens {
+            ($m:literal) => {{
+                let sums = match (group(ty), has_min(ty)) {
+                    (16, _) => micro::<$m, 4, false>(tile, group_of),
+                    (_, false) => micro::<$m, 8, false>(tile, group_of),
+                    (_, true) => micro::<$m, 8, true>(tile, group_of),
+                };
+                write(sums, out, group_of.token, first, count);
+            }};
+        }
+        match group_of.tall {
+            6 => tokens!(6),
+            4 => tokens!(4),
+            2 => tokens!(2),
+            _ => tokens!(1),
+        }
+    }
+}
+
 /// Adds the product of a panel of blocks with `act`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 pub(super) fn q8(panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
     // SAFETY: this function enables what the token stands for.
     let token = unsafe { Avx512::new() };
-    let plan = Plan::new(panel, act.len(), 4);
+    let plan = Plan::new(panel.ty, act.len(), 4);
     for first in (0..out.columns()).step_by(W) {
         let count = W.min(out.columns() - first);
         plan.fill::<Avx512, W>(token, scratch, panel, first, count);
-        let tile = plan.parts::<W>(panel, &scratch.tile);
-        for group_of in act.tiles() {
-            macro_rules! tokens {
-                ($m:literal) => {{
-                    let sums = match (group(panel.ty), has_min(panel.ty)) {
-                        (16, _) => micro::<$m, 4, false>(tile, group_of),
-                        (_, false) => micro::<$m, 8, false>(tile, group_of),
-                        (_, true) => micro::<$m, 8, true>(tile, group_of),
-                    };
-                    write(sums, &mut out, group_of.token, first, count);
-                }};
-            }
-            match group_of.tall {
-                6 => tokens!(6),
-                4 => tokens!(4),
-                2 => tokens!(2),
-                _ => tokens!(1),
-            }
-        }
+        tokens(panel.ty, plan.parts(panel.ty, &scratch.tile), act, &mut out, first, count);
+    }
+}
+
+/// Adds the product of packed blocks with `act`.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
+pub(super) fn packed(view: View<'_>, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
+    // SAFETY: this function enables what the token stands for.
+    let token = unsafe { Avx512::new() };
+    let (ty, plan) = (view.ty(), Plan::new(view.ty(), act.len(), 4));
+    for first in (0..out.columns()).step_by(W) {
+        let count = W.min(out.columns() - first);
+        plan.fill_packed::<Avx512, W, 4>(token, scratch, view, first);
+        tokens(ty, plan.parts(ty, &scratch.tile), act, &mut out, first, count);
     }
 }
 

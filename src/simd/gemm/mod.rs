@@ -14,6 +14,7 @@ mod tile;
 
 #[cfg(target_arch = "x86_64")]
 use super::level::Isa;
+use super::packed::View;
 use super::{Act, Level, MatMut, Scratch, WeightType};
 
 /// The weights of a product as they stand.
@@ -61,5 +62,24 @@ pub(super) fn q8(level: Level, panel: Panel<'_>, act: &Act, out: MatMut<'_>, scr
         // SAFETY: a level is made only where the processor has it.
         Isa::Avx2 => unsafe { avx2::q8(panel, act, out, scratch) },
         _ => plain::q8(level, panel, act, out),
+    }
+}
+
+/// Adds the product of packed blocks with many tokens in 8 bits; false where there is no kernel for tiles.
+pub(super) fn packed(view: View<'_>, act: &Act, out: MatMut<'_>, scratch: &mut Scratch) -> bool {
+    match act.level().isa() {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 | Isa::Avx512Bf16 => {
+            // SAFETY: a level is made only where the processor has it.
+            unsafe { avx512::packed(view, act, out, scratch) };
+            true
+        }
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => {
+            // SAFETY: a level is made only where the processor has it.
+            unsafe { avx2::packed(view, act, out, scratch) };
+            true
+        }
+        _ => false,
     }
 }

@@ -1,7 +1,9 @@
 //! Block rows unpacked and interleaved into tiles of 8-bit or 16-bit whole numbers.
 
 use super::super::Scratch;
+use super::super::WeightType;
 use super::super::lanes::Lanes;
+use super::super::packed::{LANES, Starts, View, Words};
 use super::super::unpack::{Parts, group, has_min, unpack};
 use super::Panel;
 
@@ -29,8 +31,8 @@ pub(super) struct Tile<'a, const W: usize> {
 
 impl Plan {
     /// For words of `per` inputs: 4 in bytes, or 2 in 16 bits.
-    pub(super) fn new(panel: Panel<'_>, inputs: usize, per: usize) -> Self {
-        let (words, groups, minima) = (inputs / per, inputs / group(panel.ty), inputs / 32);
+    pub(super) fn new(ty: WeightType, inputs: usize, per: usize) -> Self {
+        let (words, groups, minima) = (inputs / per, inputs / group(ty), inputs / 32);
         // A whole number of the greatest vectors, so that they can be turned in squares.
         let items = (words + groups + minima + groups).next_multiple_of(16);
         Self { inputs, per, words, groups, minima, items }
@@ -83,12 +85,36 @@ impl Plan {
         }
     }
 
+    /// The same from packed weights: the outputs from `first` on, a whole number of panels. What a panel has more than a tile
+    /// goes to the next tiles.
+    #[inline(always)]
+    pub(super) fn fill_packed<L: Words, const W: usize, const PER: usize>(
+        self,
+        l: L,
+        scratch: &mut Scratch,
+        view: View<'_>,
+        first: usize,
+    ) {
+        let width = W.max(LANES);
+        scratch.tile.resize(width * self.items, 0.0);
+        let (scale, min) = (self.words, self.words + self.groups);
+        let starts = Starts { scale, min, less: min + self.minima, items: self.items };
+        for lane in (0..width).step_by(LANES) {
+            view.fill::<L, W, PER>(l, first + lane, &mut scratch.tile, starts, lane);
+        }
+    }
+
+    /// Floats of a tile of `W` outputs.
+    pub(super) const fn len<const W: usize>(self) -> usize {
+        W * self.items
+    }
+
     /// The parts of what [`Self::fill`] made.
     #[inline(always)]
-    pub(super) fn parts<'t, const W: usize>(self, panel: Panel<'_>, tile: &'t [f32]) -> Tile<'t, W> {
+    pub(super) fn parts<const W: usize>(self, ty: WeightType, tile: &[f32]) -> Tile<'_, W> {
         let items = tile.as_chunks::<W>().0;
         let part = |from: usize, len: usize| items.get(from..from + len).unwrap_or_default();
-        let minima = if has_min(panel.ty) { self.minima } else { 0 };
+        let minima = if has_min(ty) { self.minima } else { 0 };
         Tile {
             words: part(0, self.words),
             scale: part(self.words, self.groups),

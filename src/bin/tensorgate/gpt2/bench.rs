@@ -13,12 +13,20 @@ use tensorgate::gpt2::{GenerateOptions, Gpt2, Runner};
 use super::{Loaded, Running, load, of_model, rate, tell_notes};
 use crate::{Exit, output, text};
 
+const EXAMPLES: &str = "\
+Examples:
+  tensorgate bench
+  tensorgate bench gpt2/ --threads 2 --json
+  tensorgate bench gpt2-q4_k_m.gguf --repack
+  tensorgate bench gpt2/ --quantize q8_0 --repack";
+
 /// Measure how fast a GPT-2 runs on this machine.
 ///
 /// Reads the model's weights once, so that they are in memory; then the median of several rounds each: prompts of 128 and 512
 /// tokens, 64 and 128 tokens one by one, and how much of the memory's bandwidth, measured in between, the latter use. The
 /// tokens are without meaning; the rates do not depend on them.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
     /// The model, as for generate; the built-in one when not given.
     model: Option<PathBuf>,
@@ -92,8 +100,17 @@ fn measure(args: &Bench, started: Instant, loaded: &Loaded) -> io::Result<Exit> 
     }
     bandwidths.sort_by(f64::total_cmp);
     let bandwidth = bandwidths.get(bandwidths.len() / 2).copied().unwrap_or(0.0);
-    let outcome =
-        Outcome { name: &loaded.name, model: &loaded.model, runner: &runner, loading, first, all, bandwidth };
+    let repack = args.running.repack;
+    let outcome = Outcome {
+        name: &loaded.name,
+        model: &loaded.model,
+        repack,
+        runner: &runner,
+        loading,
+        first,
+        all,
+        bandwidth,
+    };
     let mut out = output::stdout();
     if args.json {
         output::json(&mut out, &outcome.json())?;
@@ -180,6 +197,7 @@ fn resident() -> Option<(u64, u64)> {
 struct Outcome<'a> {
     name: &'a str,
     model: &'a Gpt2,
+    repack: bool,
     runner: &'a Runner,
     loading: f64,
     first: f64,
@@ -213,6 +231,7 @@ impl Outcome<'_> {
             "threads": self.runner.threads(),
             "processors": thread::available_parallelism().map_or(1, NonZero::get),
             "level": self.runner.level().name(),
+            "repack": self.repack,
             "load_ms": self.loading * 1e3,
             "first_token_ms": self.first * 1e3,
             "bytes_per_token": self.model.bytes_per_token(),

@@ -18,7 +18,8 @@ Examples:
   tensorgate generate gpt2/ \"Once upon a time\" --tokens 100
   tensorgate generate model.gguf --interactive
   echo \"Hello\" | tensorgate generate gpt2/model.safetensors - --temperature 0
-  tensorgate generate gpt2/ \"Hello\" --quantize q8_0 --json";
+  tensorgate generate gpt2/ \"Hello\" --quantize q8_0 --json
+  tensorgate generate gpt2-q8_0.gguf \"Hello\" --repack";
 
 /// Go on from a text with a GPT-2.
 ///

@@ -1,0 +1,188 @@
+//! Weights brought into another form when a model is loaded: floats into blocks, and blocks into an order that is read faster.
+
+use std::num::NonZero;
+use std::thread;
+
+use super::model::LoadOptions;
+use super::problem::Problem;
+use super::quantize::Quantize;
+use super::weights::{Layout, Matrix, Weights};
+use crate::gguf::GgmlType;
+use crate::simd::{self, Packed, PackedPart, PackedRoom, WeightType};
+use crate::{num, quant};
+
+/// How many outputs are transposed and encoded at once: a whole number of packed panels.
+const OUTPUTS: usize = 64;
+
+/// What is to become of a matrix.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    kind: WeightType,
+    /// Bytes of a row of that kind, and of all that is allocated.
+    row: usize,
+    size: usize,
+    is_packed: bool,
+}
+
+/// Where the blocks of a matrix go.
+enum Place<'a> {
+    Rows(Vec<u8>),
+    Packed(PackedPart<'a>),
+}
+
+/// Brings all matrices that are multiplied with into the form that the options ask for.
+pub(super) fn all(weights: &mut Weights, options: &LoadOptions, notes: &mut Vec<String>) -> Result<(), Problem> {
+    let how = options.quantize;
+    let is_tied = weights.head.is_none();
+    // Of an embedding that is not the head too, a row is read for each token, as fast in one order as in the other.
+    let mut matrices = vec![(&mut weights.embedding, options.repack && is_tied)];
+    matrices.extend(weights.head.as_mut().map(|head| (head, options.repack)));
+    for block in &mut weights.blocks {
+        for linear in [&mut block.qkv, &mut block.proj, &mut block.up, &mut block.down] {
+            matrices.push((&mut linear.matrix, options.repack));
+        }
+    }
+    note(how, matrices.iter().map(|(matrix, _)| &**matrix), notes);
+    let planned = matrices.into_iter().filter_map(|(matrix, pack)| Some((plan(matrix, how, pack)?, matrix)));
+    let planned: Vec<(Plan, &mut Matrix)> = planned.collect();
+    let needed = planned.iter().map(|(plan, _)| num::widen(plan.size)).fold(0, u64::saturating_add);
+    let what = if options.repack { "the copy of the weights" } else { "the quantised weights" };
+    let refused = || Problem::Memory { what, needed, limit: options.memory_limit };
+    if needed > options.memory_limit {
+        return Err(refused());
+    }
+    fill(planned).ok_or_else(refused)
+}
+
+/// What becomes of a matrix; `None` where it stays as it is.
+fn plan(matrix: &Matrix, how: Option<Quantize>, pack: bool) -> Option<Plan> {
+    let made = how.filter(|_| matrix.kind.is_float()).and_then(|how| how.fit(matrix.inputs));
+    let kind = made.unwrap_or(matrix.kind);
+    let row = kind.row_bytes(matrix.inputs)?;
+    if let Some(size) = Packed::size(kind, matrix.outputs, matrix.inputs).filter(|_| pack) {
+        return Some(Plan { kind, row, size, is_packed: true });
+    }
+    made.map(|kind| Plan { kind, row, size: row.saturating_mul(matrix.outputs), is_packed: false })
+}
+
+/// Notes how many matrices cannot be brought into the blocks that were asked for.
+fn note<'a>(how: Option<Quantize>, matrices: impl Iterator<Item = &'a Matrix>, notes: &mut Vec<String>) {
+    let Some(how) = how else { return };
+    let other =
+        matrices.filter(|matrix| matrix.kind.is_float() && how.fit(matrix.inputs) != Some(how.kind())).count();
+    if other > 0 {
+        notes.push(format!(
+            "{other} matrices have rows that are no whole blocks of {}, and became Q8_0 or stayed",
+            how.name()
+        ));
+    }
+}
+
+/// Does what was planned; nothing where memory has run out.
+fn fill(mut planned: Vec<(Plan, &mut Matrix)>) -> Option<()> {
+    let packed = planned.iter().filter(|(plan, _)| plan.is_packed);
+    let shapes: Vec<_> = packed.map(|(plan, matrix)| (plan.kind, matrix.outputs, matrix.inputs)).collect();
+    let mut room = PackedRoom::new(&shapes).ok()?;
+    let mut parts = room.parts().into_iter();
+    let mut work = Vec::with_capacity(planned.len());
+    for (plan, matrix) in &mut planned {
+        let place = if plan.is_packed {
+            Place::Packed(parts.next()?)
+        } else {
+            Place::Rows(bytemuck::allocation::try_zeroed_vec(plan.size).ok()?)
+        };
+        work.push((*plan, &mut **matrix, place));
+    }
+    share_out(work)?;
+    drop(parts);
+    let packed = planned.into_iter().filter(|(plan, _)| plan.is_packed);
+    packed.zip(room.finish()).for_each(|((_, matrix), copy)| matrix.pack(copy));
+    Some(())
+}
+
+/// One matrix's share of the work.
+type Work<'a> = (Plan, &'a mut Matrix, Place<'a>);
+
+fn share_out(mut work: Vec<Work<'_>>) -> Option<()> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    // The head is by far the largest: with the largest first, each thread gets its part of the small ones too.
+    work.sort_by_key(|(_, matrix, _)| std::cmp::Reverse(matrix.bytes().len()));
+    let mut shares: Vec<(u64, Vec<Work<'_>>)> = Vec::new();
+    shares.resize_with(threads.min(work.len()), Default::default);
+    for one in work {
+        if let Some((bytes, least)) = shares.iter_mut().min_by_key(|(bytes, _)| *bytes) {
+            *bytes = bytes.saturating_add(num::widen(one.1.bytes().len()));
+            least.push(one);
+        }
+    }
+    thread::scope(|scope| {
+        let each =
+            |share: Vec<Work<'_>>| share.into_iter().try_for_each(|(plan, matrix, place)| one(plan, matrix, place));
+        let workers: Vec<_> = shares.into_iter().map(|(_, share)| scope.spawn(move || each(share))).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or(None))
+    })
+}
+
+/// Brings one matrix into another form; nothing where memory has run out.
+fn one(plan: Plan, matrix: &mut Matrix, mut place: Place<'_>) -> Option<()> {
+    if plan.kind == matrix.kind {
+        // Blocks already: only their order changes.
+        if let Place::Packed(part) = &mut place {
+            for (index, rows) in matrix.bytes().chunks(part.rows().max(1)).enumerate() {
+                part.put(index, rows);
+            }
+        }
+        return Some(());
+    }
+    let (inputs, outputs) = (matrix.inputs, matrix.outputs);
+    let mut tile = bytemuck::allocation::try_zeroed_vec::<f32>(OUTPUTS.checked_mul(inputs)?).ok()?;
+    let mut blocks = bytemuck::allocation::try_zeroed_vec::<u8>(OUTPUTS.checked_mul(plan.row)?).ok()?;
+    for start in (0..outputs).step_by(OUTPUTS) {
+        let count = outputs.saturating_sub(start).min(OUTPUTS);
+        let tile = tile.get_mut(..count.checked_mul(inputs)?)?;
+        decode(matrix, start, count, tile)?;
+        let from = start.checked_mul(plan.row)?;
+        let len = count.checked_mul(plan.row)?;
+        match &mut place {
+            Place::Rows(all) => {
+                quant::encode(ggml(plan.kind), tile, all.get_mut(from..from.checked_add(len)?)?).ok()?;
+            }
+            Place::Packed(part) => {
+                let blocks = blocks.get_mut(..len)?;
+                quant::encode(ggml(plan.kind), tile, blocks).ok()?;
+                let panels = blocks.chunks(part.rows().max(1)).zip(start.checked_div(simd::PACKED_ROWS)?..);
+                panels.for_each(|(rows, index)| part.put(index, rows));
+            }
+        }
+    }
+    if let Place::Rows(bytes) = place {
+        *matrix = Matrix::own(bytes, plan.kind, Layout::Rows, inputs, outputs);
+    }
+    Some(())
+}
+
+/// Some outputs of a matrix of floats, a row each.
+fn decode(matrix: &Matrix, start: usize, count: usize, tile: &mut [f32]) -> Option<()> {
+    let (inputs, whole, end) = (matrix.inputs, matrix.view().ok()?, start.checked_add(count)?);
+    if matrix.layout == Layout::Rows {
+        let rows = (start..end).zip(tile.chunks_exact_mut(inputs));
+        return rows.into_iter().try_for_each(|(index, row)| whole.decode_row(index, row).ok());
+    }
+    let columns = whole.outputs_at(start..end)?;
+    let mut strip = [0.0_f32; OUTPUTS];
+    let strip = strip.get_mut(..count)?;
+    for input in 0..inputs {
+        columns.decode_row(input, strip).ok()?;
+        let places = tile.iter_mut().skip(input).step_by(inputs);
+        places.zip(strip.iter()).for_each(|(to, from)| *to = *from);
+    }
+    Some(())
+}
+
+const fn ggml(kind: WeightType) -> GgmlType {
+    match kind {
+        WeightType::Q8_0 => GgmlType::Q8_0,
+        WeightType::Q4_0 => GgmlType::Q4_0,
+        _ => GgmlType::Q4_K,
+    }
+}

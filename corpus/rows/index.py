@@ -92,6 +92,10 @@ for name, pairs in {
     "second-of-two": [("b", "m"), ("c", "m"), ("a", "m"), ("¦c", "n"), ("b", "m")],
 }.items():
     reject("IX-DUP-NAME", name, "{" + weights(*pairs) + "}")
+# Pairs of seven bytes, more of them than bytes by eight; the first name that stands twice may stand before or behind them.
+reject("IX-DUP-NAME", "many-empty", "{" + weights(("", "m"), ("¦", "m"), *[("", "m")] * 98) + "}")
+reject("IX-DUP-NAME", "many-empty-behind", "{" + weights(("a", "m"), ("", "m"), ("¦a", "m"), *[("", "m")] * 97) + "}")
+reject("IX-DUP-NAME", "many-empty-before", "{" + weights(("", "m"), ("a", "m"), ("¦", "m"), *[("", "m")] * 97, ("a", "m")) + "}")
 for name, value in {"number": "1", "null": "null", "array": '["m"]', "object": "{}"}.items():
     reject("IX-SHARD-TYPE", name, f'{{"weight_map":{{"a":¦{value}}}}}')
 for name, value in {

@@ -89,6 +89,8 @@ for name, pairs in {
     "plain": [("a", "m"), ("¦a", "m")],
     "other-shard": [("a", "m"), ("¦a", "n")],
     "escaped": [("a", "m"), ("¦\\u0061", "m")],
+    "escaped-three-bytes": [("日本", "m"), ("¦\\u65e5\\u672c", "m")],
+    "escaped-four-bytes": [("\\ud83d\\ude00", "m"), ("a", "m"), ("¦😀", "m")],
     "second-of-two": [("b", "m"), ("c", "m"), ("a", "m"), ("¦c", "n"), ("b", "m")],
 }.items():
     reject("IX-DUP-NAME", name, "{" + weights(*pairs) + "}")
@@ -117,6 +119,7 @@ for name, value in {
     "device": "NUL.safetensors",
     "device-lower-case": "com1.safetensors",
     "device-superscript": "LPT¹",
+    "device-and-spaces": "COM1  .safetensors",
     "256-bytes": "x" * 256,
 }.items():
     reject("IX-SHARD-NAME", name, with_shard(value))

@@ -444,6 +444,31 @@ fn check_all(frame: &Frame<'_>, slots: &mut [Slot], pass: &Pass) -> Result<Looku
     tiled.map(|()| lookup)
 }
 
+#[cfg(test)]
+mod few {
+    use super::*;
+
+    /// The corpus's names that collide do so: the quick hash gives up, and what stands twice is still found.
+    #[test]
+    fn a_hundred_names_that_collide_take_the_keyed_hash() {
+        let file = include_bytes!("../../corpus/accept/names-that-collide.safetensors");
+        let mut slots = std::vec![Slot::EMPTY; 100];
+        let header = Header::open_in(file, num::widen(file.len()), &mut slots, &Limits::DEFAULT).unwrap();
+        assert!(matches!(header.lookup, Lookup::Keyed(..)), "{:?}", header.lookup);
+        for info in header.tensors() {
+            assert_eq!(header.tensor(info.name().as_str().unwrap()).unwrap().entry_at(), info.entry_at());
+        }
+        assert_eq!(header.tensor("0000000!").err(), Some(NotFound));
+        let escaped = br#"{"\u0062":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}"#;
+        let mut file = num::widen(escaped.len()).to_le_bytes().to_vec();
+        file.extend_from_slice(escaped);
+        let mut slots = std::vec![Slot::EMPTY; 2];
+        let header = Header::open_in(&file, num::widen(file.len()), &mut slots, &Limits::DEFAULT).unwrap();
+        assert!(matches!(header.lookup, Lookup::Hashed(..)), "{:?}", header.lookup);
+        assert!(header.tensor("b").is_ok() && header.tensor("a").is_ok());
+    }
+}
+
 // With `std` only, whose prelude the file of the integration tests takes for granted.
 #[cfg(all(test, feature = "std"))]
 #[path = "../../tests/common/hostile.rs"]

@@ -60,6 +60,7 @@ pub(super) fn at_gguf(file: &Gguf<'_>, array_text: bool) -> Result<(), Error> {
     super::touch_gguf(file, array_text)?;
     assert_eq!((file.tensors().count(), file.is_empty()), (file.len(), file.len() == 0));
     assert_eq!(file.header().relaxed().count(), 0);
+    assert_eq!(file.header().pair_count(), file.pairs().count());
     assert_eq!(u64::try_from(file.data().len()).unwrap(), file.header().data().len());
     for tensor in file.tensors() {
         at_shape(tensor.shape());

@@ -86,6 +86,7 @@ pub(super) fn at_gguf(file: &Gguf<'_>, array_text: bool) -> Result<(), Error> {
 fn at_array(array: &gguf::Array<'_>, pair: &gguf::Pair<'_>, endian: Endian) {
     assert_eq!((array.iter().count(), array.is_empty()), (array.len(), array.len() == 0));
     assert_eq!((array.at(), array.endian()), (pair.value_at() + 12, endian));
+    assert_eq!(array.iter().size_hint(), (array.len(), Some(array.len())));
     assert!(array.get(array.len()).is_none());
     if let Some(size) = array.kind().size() {
         assert_eq!(u64::try_from(array.bytes().len()).unwrap(), size * u64::try_from(array.len()).unwrap());

@@ -51,6 +51,8 @@ fn iterators_say_how_many_are_left() {
         assert_eq!((values.next().is_some(), elements.next().is_some()), (left > 0, left > 0));
     }
     let strings = file.array("b").unwrap();
+    let text = strings.strings().unwrap().next().unwrap();
+    assert!(text == *"x" && text == "x" && text != *"y" && text != "");
     let mut words = [0; 1];
     let index = strings.index_in(&mut words).unwrap();
     assert_eq!((index.len(), index.is_empty()), (1, false));

@@ -91,6 +91,8 @@ for name, pairs in {
     "escaped": [("a", "m"), ("¦\\u0061", "m")],
     "escaped-three-bytes": [("日本", "m"), ("¦\\u65e5\\u672c", "m")],
     "escaped-four-bytes": [("\\ud83d\\ude00", "m"), ("a", "m"), ("¦😀", "m")],
+    "surrogates-in-both-cases": [("\\ud83d\\ude00", "m"), ("a", "m"), ("¦\\uD83D\\uDE00", "m")],
+    "escapes-in-both-cases": [("\\u00e9", "m"), ("a", "m"), ("¦\\u00E9", "m")],
     "second-of-two": [("b", "m"), ("c", "m"), ("a", "m"), ("¦c", "n"), ("b", "m")],
 }.items():
     reject("IX-DUP-NAME", name, "{" + weights(*pairs) + "}")

@@ -119,11 +119,17 @@ fn at_shape(shape: Shape<'_>) {
     let dims: Vec<u64> = shape.iter().collect();
     assert!(shape == dims[..] && shape == Shape::from(&dims[..]) && shape.into_iter().eq(dims.iter().copied()));
     assert_eq!((shape.rank(), shape.dim(0), shape.dim(dims.len())), (dims.len(), dims.first().copied(), None));
+    let more = [&dims[..], &[7]].concat();
+    assert!(
+        shape != more[..] && shape != Shape::from(&more[..]) && shape != dims[..dims.len() / 2] || dims.is_empty()
+    );
     let text: Vec<String> = dims.iter().map(u64::to_string).collect();
     assert_eq!(shape.to_string(), format!("[{}]", text.join(", ")));
 }
 
 fn at_name(name: Name<'_>) {
+    let more = text(name) + "x";
+    assert!(name != *more && name != &*more);
     assert!(name == *text(name) && name.to_string().bytes().all(|byte| (b' '..=b'~').contains(&byte)));
 }
 

@@ -17,10 +17,17 @@ pub(super) fn at_safetensors(file: &SafeTensors<'_>) {
     assert_eq!(header.is_in_data_order(), header.tensors().is_sorted_by_key(|tensor| tensor.entry_at()));
     assert_eq!((header.relaxed(), header.len()), (None, file.len()));
     assert!(!header.metadata_is_null() || file.metadata().is_none());
+    #[cfg(feature = "alloc")]
+    {
+        let owned = header.clone().into_owned().unwrap();
+        let again = owned.header();
+        assert_eq!((again.json(), again.len(), again.data()), (header.json(), header.len(), header.data()));
+        assert!(header.tensors().all(|tensor| again.tensor(&text(tensor.name())).unwrap().span() == tensor.span()));
+    }
     let Some(metadata) = file.metadata() else { return };
     // The header's text begins at byte 8.
     assert_eq!(header.json().as_bytes()[usize::try_from(metadata.at()).unwrap() - 8], b'{');
-    for (key, value) in metadata {
+    for (key, value) in &metadata {
         at_name(key);
         at_name(value);
         assert!(metadata.get(&text(key)).is_some_and(|again| again.raw() == value.raw()));
@@ -62,6 +69,16 @@ pub(super) fn at_gguf(file: &Gguf<'_>, array_text: bool) -> Result<(), Error> {
     assert_eq!((file.tensors().count(), file.is_empty()), (file.len(), file.len() == 0));
     assert_eq!(file.header().relaxed().count(), 0);
     assert_eq!(file.header().pair_count(), file.pairs().count());
+    #[cfg(feature = "alloc")]
+    {
+        let owned = file.header().clone().into_owned().unwrap();
+        let again = owned.header();
+        assert_eq!(
+            (again.head(), again.len(), again.data()),
+            (file.header().head(), file.len(), file.header().data())
+        );
+        assert!(file.pairs().all(|pair| again.get(pair.key()).is_some()));
+    }
     assert_eq!(u64::try_from(file.data().len()).unwrap(), file.header().data().len());
     for tensor in file.tensors() {
         at_shape(tensor.shape());
@@ -117,7 +134,7 @@ fn at_value(value: &gguf::Value<'_>) {
 
 fn at_shape(shape: Shape<'_>) {
     let dims: Vec<u64> = shape.iter().collect();
-    assert!(shape == dims[..] && shape == Shape::from(&dims[..]) && shape.into_iter().eq(dims.iter().copied()));
+    assert!(shape == dims[..] && shape == Shape::from(&dims[..]) && (&shape).into_iter().eq(dims.iter().copied()));
     assert_eq!((shape.rank(), shape.dim(0), shape.dim(dims.len())), (dims.len(), dims.first().copied(), None));
     let more = [&dims[..], &[7]].concat();
     assert!(

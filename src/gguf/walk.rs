@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_string_that_is_too_long_is_passed_by_no_lane() {
         for place in [0, 1, 7, 186, 187, 188, 400, 743, 744, 745, 746, 1500, 2999] {
-            let mut lengths = [3; 3000];
+            let mut lengths = std::vec![3; 3000];
             lengths[place] = 30;
             let mut bytes = array(&lengths, |_| b'a');
             agree(&bytes, 3000, 20);
@@ -168,7 +168,7 @@ mod tests {
     /// Where the lanes find nothing the plain walk hides it: here is what they find.
     #[test]
     fn a_block_is_walked_to_its_end() {
-        let bytes = array(&[3; 3000], |_| b'a');
+        let bytes = array(&std::vec![3; 3000], |_| b'a');
         let length = u64::from_le_bytes;
         // Strings of eleven bytes: the first that begins behind 2048 bytes, and behind the block's 8192.
         assert_eq!(guess(&bytes, 2048, length), Some(187 * 11));

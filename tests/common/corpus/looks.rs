@@ -6,7 +6,7 @@ use tensorgate::{Error, Gguf, Name, SafeTensors, Shape, ShardIndex};
 /// A safetensors file.
 pub(super) fn at_safetensors(file: &SafeTensors<'_>) {
     super::touch(file);
-    assert_eq!((file.tensors().count(), file.is_empty()), (file.len(), file.len() == 0));
+    assert_eq!((file.tensors().count(), file.is_empty()), (file.len(), file.tensors().next().is_none()));
     for tensor in file.tensors() {
         at_shape(tensor.shape());
         at_name(tensor.name());
@@ -39,7 +39,7 @@ pub(super) fn at_safetensors(file: &SafeTensors<'_>) {
 /// A sharded index.
 pub(super) fn at_index(index: &ShardIndex<'_>) {
     super::touch_index(index);
-    assert_eq!(index.is_empty(), index.len() == 0);
+    assert_eq!(index.is_empty(), index.tensors().next().is_none());
     for (entry, filed) in index.tensors().zip(index.in_file_order()) {
         at_name(entry.name());
         at_name(entry.shard());
@@ -66,7 +66,7 @@ pub(super) fn at_index(index: &ShardIndex<'_>) {
 /// A GGUF file; into the strings of its arrays only where `array_text` is set.
 pub(super) fn at_gguf(file: &Gguf<'_>, array_text: bool) -> Result<(), Error> {
     super::touch_gguf(file, array_text)?;
-    assert_eq!((file.tensors().count(), file.is_empty()), (file.len(), file.len() == 0));
+    assert_eq!((file.tensors().count(), file.is_empty()), (file.len(), file.tensors().next().is_none()));
     assert_eq!(file.header().relaxed().count(), 0);
     assert_eq!(file.header().pair_count(), file.pairs().count());
     #[cfg(feature = "alloc")]
@@ -102,7 +102,7 @@ pub(super) fn at_gguf(file: &Gguf<'_>, array_text: bool) -> Result<(), Error> {
 }
 
 fn at_array(array: &gguf::Array<'_>, pair: &gguf::Pair<'_>, endian: Endian) {
-    assert_eq!((array.iter().count(), array.is_empty()), (array.len(), array.len() == 0));
+    assert_eq!((array.iter().count(), array.is_empty()), (array.len(), array.iter().next().is_none()));
     assert_eq!((array.at(), array.endian()), (pair.value_at() + 12, endian));
     assert_eq!(array.iter().size_hint(), (array.len(), Some(array.len())));
     assert!(array.get(array.len()).is_none());
@@ -146,7 +146,7 @@ fn at_shape(shape: Shape<'_>) {
 
 fn at_name(name: Name<'_>) {
     let more = text(name) + "x";
-    assert!(name != *more && name != &*more);
+    assert!(name != *more && name != more.as_str());
     assert!(name == *text(name) && name.to_string().bytes().all(|byte| (b' '..=b'~').contains(&byte)));
 }
 

@@ -28,6 +28,7 @@ fn used(file: &[u8], limits: &Limits) -> Used {
     let records: Vec<_> = header.relaxed().map(|used| (&used.code()[3..], used.at(), used.count())).collect();
     for record in header.relaxed() {
         let shown = record.to_string();
+        assert!(shown.starts_with(record.code()), "{shown}");
         assert!(shown.len() < 160 && shown.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{shown}");
     }
     Ok(records)

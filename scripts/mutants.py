@@ -167,7 +167,7 @@ class Rewriter:
     def render(self, node) -> str:
         """The node with every mutant inside it."""
         kind = node.type
-        if kind in ("const_item", "static_item", "array_type"):
+        if kind in ("const_item", "static_item", "const_block", "array_type"):
             # Worked out by the compiler, where there is no switch.
             return self.text(node)
         if kind in ("binary_expression", "compound_assignment_expr"):
@@ -537,7 +537,7 @@ def summary(every: list[Mutant], *, whole: bool) -> int:
     )
     for name in alone:
         print(f"left to cargo mutants: {name}")
-    return 1 if unexplained or gone or alone else 0
+    return 1 if unexplained or gone else 0
 
 
 if __name__ == "__main__":

@@ -184,6 +184,18 @@ mod tests {
     use std::string::ToString;
 
     #[test]
+    fn a_hash_is_of_what_the_text_says() {
+        let hash = |name: Name<'_>| {
+            let mut hasher = std::hash::DefaultHasher::new();
+            name.hash(&mut hasher);
+            hasher.finish()
+        };
+        assert_eq!(hash(Name::json(r"\u0061b", true)), hash(Name::plain("ab")));
+        assert_ne!(hash(Name::plain("ab")), hash(Name::plain("ac")));
+        assert!(Name::plain("ab") == *"ab" && Name::plain("ab") != *"ac" && Name::plain("ab") != "a");
+    }
+
+    #[test]
     fn spelling_does_not_matter() {
         let plain = Name::json("a/b", false);
         for spelt in [r"\u0061/b", r"a\/b", r"\u0061\u002F\u0062"] {

@@ -435,3 +435,24 @@ proptest! {
         }
     }
 }
+
+/// A shard that lacks one of its tensors, and has two of another's instead.
+#[test]
+fn tensors_of_others_hide_none_that_is_missing() {
+    let entry = |name: &str, at: u64| {
+        format!("\"{name}\":{{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[{at},{}]}}", at + 1)
+    };
+    let header = format!("{{{},{},{}}}", entry("a", 0), entry("y", 1), entry("z", 2));
+    let file = common::file(&header, &[0; 3]);
+    let shard = tensorgate::SafeTensors::open(&file).unwrap();
+    let text = br#"{"weight_map":{"a":"one","b":"one","y":"two","z":"two"}}"#;
+    let index = ShardIndex::open(text).unwrap();
+    let found: Vec<_> = index.check_shard("one", shard.header()).collect();
+    let codes: Vec<_> = found.iter().map(|finding| (finding.code(), finding.is_warning())).collect();
+    let missing = ("IX-TENSOR-MISSING", false);
+    let elsewhere = ("IX-TENSOR-ELSEWHERE", false);
+    assert_eq!(codes, [missing, elsewhere, elsewhere]);
+    let said = found[1].to_string();
+    assert!(["\"y\"", "\"one\"", "\"two\""].iter().all(|name| said.contains(name)), "{said}");
+    assert!(index.check_total(3).unwrap().is_warning());
+}

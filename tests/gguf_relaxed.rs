@@ -28,6 +28,7 @@ fn used(file: &[u8], limits: &Limits) -> Used {
     let records: Vec<_> = header.relaxed().map(|used| (&used.code()[3..], used.at(), used.count())).collect();
     for record in header.relaxed() {
         let shown = record.to_string();
+        assert!(shown.starts_with(record.code()), "{shown}");
         assert!(shown.len() < 160 && shown.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{shown}");
     }
     Ok(records)
@@ -190,6 +191,30 @@ fn counts_of_nested_arrays_are_claims() {
 }
 
 /// `a` of an unknown type and 40 elements at 0, `b` of 8 singles at the given offset, in so many bytes of data.
+/// What is asked for inside an array of arrays has all in it that is known to follow: the arrays left, then the pairs left.
+#[test]
+fn what_follows_a_nested_array_is_counted_on() {
+    let mut writer = Writer::new(0, 3);
+    writer.key("k", ValueType::Array).array(ValueType::Array, 3);
+    let inner = writer.0.len();
+    for _ in 0..3 {
+        writer.array(ValueType::U8, 0);
+    }
+    let (array, pair) = (12, 8 + 1 + 4 + 1);
+    for _ in 0..2 {
+        writer.key("n", ValueType::U8).raw(&[1]);
+    }
+    let file = writer.0;
+    for index in 0..3 {
+        for (field, len) in [(0, 4), (4, 8)] {
+            let at = inner + index * array + field;
+            let error = Header::open(&file[..at], file.len() as u64, &lax()).unwrap_err();
+            let want = at + len + (2 - index) * array + 2 * pair;
+            assert_eq!((error.kind(), error.needs()), (ErrorKind::NeedMore, Some(want as u64)), "{at}");
+        }
+    }
+}
+
 fn unknown(offset: u64, len: usize) -> Vec<u8> {
     let mut writer = Writer::new(2, 0);
     writer.tensor("a", &[40], 133, 0).tensor("b", &[8], 0, offset).data(len);
@@ -208,6 +233,8 @@ fn tensors_of_unknown_types_are_listed_and_not_viewed() {
     assert_eq!(info.span().start(), opened.data_offset());
     assert_eq!(opened.tensor("a").unwrap_err(), TensorError::UnknownType(GgmlType::from_id(133)));
     assert_eq!(opened.tensor("c").unwrap_err(), TensorError::NotFound);
+    assert!(opened.tensor("a").unwrap_err().to_string().ends_with("not known: 133"));
+    assert_eq!(opened.tensor("c").unwrap_err().to_string(), tensorgate::NotFound.to_string());
     assert_eq!((opened.len(), opened.tensors().count(), opened.header().tensors().len()), (2, 1, 2));
     let known = opened.tensor("b").unwrap();
     assert_eq!((known.bytes().len(), known.info().size()), (32, Some(32)));

@@ -166,6 +166,17 @@ fn the_architecture_is_the_same_where_it_is_given() {
 }
 
 #[test]
+fn an_architecture_is_a_string() {
+    let [first, ..] = model();
+    let mut file = first.file();
+    // The text's length becomes a number; the letters behind it are no part of the header.
+    let type_at = usize::try_from(ARCHITECTURE_AT).unwrap() - 4;
+    file[type_at..type_at + 4].copy_from_slice(&ValueType::U64.id().to_le_bytes());
+    let error = Split::new(&header(&file)).unwrap_err();
+    assert_eq!((error.kind(), error.at(), error.want()), (Kind::Architecture, ARCHITECTURE_AT - 4, None));
+}
+
+#[test]
 fn missing_and_repeated_shards_are_named() {
     let shards = model();
     let named = |numbers: &[usize]| {

@@ -77,3 +77,5 @@ for name in ("data_seven_types", "lora_like", "vocab_like", "kv_all_types"):
     case = cases[name]
     whole = bytes.fromhex(case["hex"]) if "hex" in case else base64.b64decode(case["b64"])
     ROWS.append(Row(f"accept/gguf-case-{name.replace('_', '-')}.gguf", whole, origin=f"case {name}"))
+# A byte has no order.
+accept("gguf-big-endian-bytes", model(BIG.info("a", [32], 24), data=bytes(32), order=BIG))

@@ -255,6 +255,8 @@ first = LITTLE.info("a", [1], 24)
 second_short = [LITTLE.info("b", [2], 24)[:-1], AT, LITTLE.u64(32)]
 reject("GG-DATA-SHORT", "second", padded([LITTLE.frame(2), first, second_short]), bytes(33))
 # Both end past the end: the first is told.
+two_rows = [LITTLE.info("a", [8]), LITTLE.info("b", [8], 0, 32)[:-1], AT, LITTLE.u64(32)]
+reject("GG-DATA-SHORT", "right-behind-the-first", padded([LITTLE.frame(2), two_rows]), bytes(32))
 reject("GG-DATA-SHORT", "first-of-two", padded([LITTLE.frame(2), one, LITTLE.info("b", [1], 24, 32)]), bytes(3))
 whole, _ = joined(model(LITTLE.info("w", [4], 24), data=bytes(32)))
 reject("GG-DATA-TRAILING", "by-one", whole, AT, b"\0")

@@ -89,9 +89,17 @@ for name, pairs in {
     "plain": [("a", "m"), ("¦a", "m")],
     "other-shard": [("a", "m"), ("¦a", "n")],
     "escaped": [("a", "m"), ("¦\\u0061", "m")],
+    "escaped-three-bytes": [("日本", "m"), ("¦\\u65e5\\u672c", "m")],
+    "escaped-four-bytes": [("\\ud83d\\ude00", "m"), ("a", "m"), ("¦😀", "m")],
+    "surrogates-in-both-cases": [("\\ud83d\\ude00", "m"), ("a", "m"), ("¦\\uD83D\\uDE00", "m")],
+    "escapes-in-both-cases": [("\\u00e9", "m"), ("a", "m"), ("¦\\u00E9", "m")],
     "second-of-two": [("b", "m"), ("c", "m"), ("a", "m"), ("¦c", "n"), ("b", "m")],
 }.items():
     reject("IX-DUP-NAME", name, "{" + weights(*pairs) + "}")
+# Pairs of seven bytes, more of them than bytes by eight; the first name that stands twice may stand before or behind them.
+reject("IX-DUP-NAME", "many-empty", "{" + weights(("", "m"), ("¦", "m"), *[("", "m")] * 98) + "}")
+reject("IX-DUP-NAME", "many-empty-behind", "{" + weights(("a", "m"), ("", "m"), ("¦a", "m"), *[("", "m")] * 97) + "}")
+reject("IX-DUP-NAME", "many-empty-before", "{" + weights(("", "m"), ("a", "m"), ("¦", "m"), *[("", "m")] * 97, ("a", "m")) + "}")
 for name, value in {"number": "1", "null": "null", "array": '["m"]', "object": "{}"}.items():
     reject("IX-SHARD-TYPE", name, f'{{"weight_map":{{"a":¦{value}}}}}')
 for name, value in {
@@ -113,6 +121,7 @@ for name, value in {
     "device": "NUL.safetensors",
     "device-lower-case": "com1.safetensors",
     "device-superscript": "LPT¹",
+    "device-and-spaces": "COM1  .safetensors",
     "256-bytes": "x" * 256,
 }.items():
     reject("IX-SHARD-NAME", name, with_shard(value))

@@ -50,6 +50,8 @@ accept("names-against-data-order", "{" + placed("z", 0, 1) + "," + placed("a", 1
 accept("entries-against-data-order", "{" + placed("a", 1, 2) + "," + placed("b", 0, 1) + "}", bytes(2))
 accept("unaligned-f32", "{" + placed("a", 0, 1) + "," + tensor("b", "F32", "[1]", 1, 5) + "}", bytes(5))
 accept("fields-in-any-order", '{"w":{"data_offsets":[0,1],"shape":[1],"dtype":"U8"}}', b"\1")
+accept("space-between-members", "{" + tensor("a", "U8", "[0]", 0, 0) + ", " + tensor("b", "U8", "[0]", 0, 0) + "}")
+accept("escapes-of-every-kind", '{"\\"\\\\\\/\\b\\f\\n\\r\\t":' + EMPTY + "}")
 accept("escaped-fields", '{"w":{"\\u0064type":"\\u0055\\u0038","sh\\u0061pe":[1],"data\\u005foffsets":[0,1]}}', b"\1")
 accept("names-like-fields", "{" + ",".join(tensor(n, "U8", "[0]", 0, 0) for n in ("dtype", "shape", "data_offsets")) + "}")
 names = ["", "\\u0000", "\\n", "é", "日本", "\U0001f600", "\\ud83d\\ude01", "\x7f", "\u2028", "\uffff", "../../etc", '\\"{', "A", "a"]

@@ -170,6 +170,28 @@ mod tests {
         assert_eq!(is_utf8(&text[..len]), core::str::from_utf8(&text[..len]).is_ok(), "{four:x?}");
     }
 
+    /// Faults are flags of single bits in places: two must not take each other out.
+    #[test]
+    fn two_faults_are_no_fault_less() {
+        let faults: [&[u8]; 7] = [
+            &[0xC0, 0x80],
+            &[0xC1, 0xBF],
+            &[0xE0, 0x80, 0x80],
+            &[0xED, 0xA0, 0x80],
+            &[0xF0, 0x80, 0x80, 0x80],
+            &[0xF4, 0x90, 0x80, 0x80],
+            &[0xF5, 0x80, 0x80, 0x80],
+        ];
+        for first in faults {
+            for second in faults {
+                for between in [0, 1, 9, 60] {
+                    let text = [&b"ab"[..], first, &[b'c'; 60][..between], second, &[b'd'; 100]].concat();
+                    assert!(!is_utf8(&text), "{text:x?}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn agrees_with_the_standard_library() {
         // The first and last byte of every class, in all combinations.

@@ -155,6 +155,31 @@ mod tests {
     }
 
     #[test]
+    fn a_string_that_is_too_long_is_passed_by_no_lane() {
+        for place in [0, 1, 7, 186, 187, 188, 400, 743, 744, 745, 746, 1500, 2999] {
+            let mut lengths = std::vec![3; 3000];
+            lengths[place] = 30;
+            let mut bytes = array(&lengths, |_| b'a');
+            agree(&bytes, 3000, 20);
+            // Within the limit, but not within the bytes.
+            bytes[place * 11..place * 11 + 8].copy_from_slice(&num::widen(1 << 20).to_le_bytes());
+            agree(&bytes, 3000, 1 << 30);
+        }
+    }
+
+    /// Where the lanes find nothing the plain walk hides it: here is what they find.
+    #[test]
+    fn a_block_is_walked_to_its_end() {
+        let bytes = array(&std::vec![3; 3000], |_| b'a');
+        let length = u64::from_le_bytes;
+        // Strings of eleven bytes: the first that begins behind 2048 bytes, and behind the block's 8192.
+        assert_eq!(guess(&bytes, 2048, length), Some(187 * 11));
+        assert_eq!(block(&bytes, 1 << 30, length), (745 * 11, 745));
+        assert_eq!(block(&bytes, 3, length), (745 * 11, 745));
+        assert_eq!(block(&bytes, 2, length), (0, 0));
+    }
+
+    #[test]
     fn text_that_looks_like_lengths_misleads_nobody() {
         // Strings full of what could be lengths of other strings, and lengths that point into the middle of those.
         for filler in [[0_u8, 0, 0, 0, 0, 0, 0, 0, 0], [3, 0, 0, 0, 0, 0, 0, 0, 7], [8, 0, 0, 0, 0, 0, 0, 0, 0]] {

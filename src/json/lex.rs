@@ -311,6 +311,45 @@ mod tests {
         }
     }
 
+    /// What the one-step readings take is theirs to say, too: where they decline, the careful reading hides it.
+    #[test]
+    fn short_integers_are_taken_in_one_step() {
+        let digits = "987654321012345678";
+        for count in 1..=18_usize {
+            let number = &digits[..count];
+            for tail in [",", "]", "e", "],\"data_offsets\":[", "                "] {
+                let text = format!("{number}{tail}");
+                // One word of eight bytes for the first eight digits, and another for the rest and what ends them.
+                let words = if count < 8 { 0 } else { 16 };
+                let want = (count < 16 && text.len() >= words).then(|| (number.parse().unwrap(), tail.as_bytes()));
+                assert_eq!(short_integer(text.as_bytes()), want, "{text}");
+                assert_eq!(short_dim(text.as_bytes()), want, "{text}");
+                let zero = format!("0{number}{tail}");
+                assert_eq!((short_integer(zero.as_bytes()), short_dim(zero.as_bytes())), (None, None), "{zero}");
+            }
+        }
+        for text in ["", ",", "x", "x1234567", "12345678", "-1234567,       "] {
+            assert_eq!(short_integer(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(short_dim(b"7]"), Some((7, &b"]"[..])));
+        assert_eq!(short_integer(b"0,"), Some((0, &b","[..])));
+        assert_eq!(short_integer(b"0,      "), Some((0, &b",      "[..])));
+        assert_eq!(short_integer(b"1234567"), Some((1_234_567, &b""[..])));
+    }
+
+    #[test]
+    fn an_integer_that_nothing_may_follow_is_read_carefully() {
+        for byte in 0..=0x7F_u8 {
+            let text = format!("12{}       ", char::from(byte));
+            let ends = [b',', b']', b'}', b' ', b'\t', b'\n', b'\r'].contains(&byte);
+            assert_eq!(ends_number(byte), ends, "{text:?}");
+            let read = Lexer::new(&text, 0).integer(ErrorKind::JsonValue);
+            assert_eq!(read.is_err(), b".eE_xo".contains(&byte), "{text:?}");
+        }
+        let leading = Lexer::new("000000000012,     ", 0).integer(ErrorKind::JsonValue).unwrap_err();
+        assert_eq!((leading.kind(), leading.at()), (ErrorKind::JsonInteger, 0));
+    }
+
     #[test]
     fn odd_integers_are_refused() {
         for (text, kind) in [

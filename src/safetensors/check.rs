@@ -1,5 +1,7 @@
 //! What holds between entries: names and metadata keys are unique, and the data is tiled exactly.
 
+use core::cmp::Ordering;
+
 use super::entry;
 use super::slot::{ScratchWords, Slot, scratch_slots, scratch_words};
 use crate::error::{Error, ErrorKind};
@@ -146,9 +148,9 @@ pub(super) fn find(text: Text<'_>, slots: &[Slot], lookup: &Lookup, wanted: Name
                 let middle = low.midpoint(high);
                 let id = num::widen32(words.word(middle));
                 match text.name(slots.get(id)?).cmp(&wanted) {
-                    core::cmp::Ordering::Equal => return Some(id),
-                    core::cmp::Ordering::Less => low = middle.saturating_add(1),
-                    core::cmp::Ordering::Greater => high = middle,
+                    Ordering::Equal => return Some(id),
+                    Ordering::Less => low = middle.saturating_add(1),
+                    Ordering::Greater => high = middle,
                 }
             }
             None
@@ -178,11 +180,15 @@ pub(super) fn tiling(text: Text<'_>, slots: &mut [Slot], tiled: bool, data_len: 
         let key = |slot: &Slot| (slot.begin, slot.end, slot.name_at);
         heap_sort(slots, slots.len(), |_, a, b| key(&a) < key(&b));
         for slot in &*slots {
-            if slot.begin != covered {
-                let kind = if slot.begin > covered { ErrorKind::StGap } else { ErrorKind::StOverlap };
-                return Err(Error::wanting(kind, offsets_at(slot), covered));
-            }
-            covered = slot.end;
+            let kind = match slot.begin.cmp(&covered) {
+                Ordering::Equal => {
+                    covered = slot.end;
+                    continue;
+                }
+                Ordering::Greater => ErrorKind::StGap,
+                Ordering::Less => ErrorKind::StOverlap,
+            };
+            return Err(Error::wanting(kind, offsets_at(slot), covered));
         }
     }
     let data_at = text.at.saturating_add(num::widen(text.json.len()));
@@ -376,9 +382,32 @@ mod tests {
         for (index, name) in ["b", "c", "ab", "", "aa"].iter().enumerate() {
             assert_eq!(find(text, &slots, &lookup, Name::plain(name)), Some(index));
         }
-        assert_eq!(find(text, &slots, &lookup, Name::plain("d")), None);
+        for absent in ["A", "a", "aaa", "abc", "bb", "d"] {
+            assert_eq!(find(text, &slots, &lookup, Name::plain(absent)), None, "{absent}");
+        }
         let count = u32::try_from(slots.len()).unwrap();
         assert_eq!(sort_keys(text, 0, &mut ScratchWords(&mut [Slot::EMPTY; 1]), count), Ok(()));
+    }
+
+    /// The tables are not only there: keys that do not collide are told apart by the first of them.
+    #[test]
+    fn honest_keys_need_no_sort() {
+        let names: Vec<String> = (0..50).map(|index| std::format!("k{:02}", index * 37 % 50)).collect();
+        for count in [1, 15, 16, 17, 32, 50] {
+            let names: Vec<&str> = names[..count].iter().map(String::as_str).collect();
+            let fill = |names: &[&str]| {
+                let (json, _) = keys(names);
+                let capacity = u32::try_from(scratch_words(64)).unwrap();
+                let table = Table::new(capacity, 50, u32::try_from(json.len()).unwrap());
+                let mut slots = [Slot::EMPTY; STACK_SLOTS];
+                let text = Text { json: &json, at: 8 };
+                let outcome = fill_keys(text, 0, &mut ScratchWords(&mut slots), table, |key| key.hash64());
+                let used = (0..STACK_SLOTS * 9).filter(|word| ScratchWords(&mut slots).word(*word) != 0).count();
+                (outcome.map_err(|error| error.kind()), used)
+            };
+            assert_eq!(fill(&names), (Ok(true), count));
+            assert_eq!(fill(&[&names[..], &names[..1]].concat()), (Err(ErrorKind::StDupMetadataKey), count));
+        }
     }
 
     #[test]

@@ -200,13 +200,14 @@ fn canonical_shape<'a>(shape: &'a [u8], limits: &Limits) -> Option<(u64, &'a [u8
     }
 }
 
-/// The dtype whose tag stands at the start of `text`, and the text from its closing quote.
+/// The dtype whose tag stands at the start of `text`, and the text behind the tag. The caller looks for the closing quote: no
+/// tag begins with one of the three that come first.
 #[inline]
 fn canonical_dtype(text: &[u8]) -> Option<(Dtype, &[u8])> {
     match text {
-        [b'F', b'3', b'2', rest @ ..] if rest.first() == Some(&b'"') => Some((Dtype::F32, rest)),
-        [b'B', b'F', b'1', b'6', rest @ ..] if rest.first() == Some(&b'"') => Some((Dtype::BF16, rest)),
-        [b'F', b'1', b'6', rest @ ..] if rest.first() == Some(&b'"') => Some((Dtype::F16, rest)),
+        [b'F', b'3', b'2', rest @ ..] => Some((Dtype::F32, rest)),
+        [b'B', b'F', b'1', b'6', rest @ ..] => Some((Dtype::BF16, rest)),
+        [b'F', b'1', b'6', rest @ ..] => Some((Dtype::F16, rest)),
         _ => {
             // The longest tag has 11 letters.
             let len = (0..12).find(|at| text.get(*at) == Some(&b'"'))?;
@@ -269,6 +270,26 @@ mod tests {
             assert!(canonical(member.as_bytes(), Digits::unspelt(7), &Limits::DEFAULT).is_some(), "{member}");
             both(&format!("\"{member}"), 0);
             both(&format!("\"{member}"), 1);
+        }
+    }
+
+    #[test]
+    fn the_size_that_would_be_right_is_said() {
+        for (dtype, shape, end, want) in [("F32", "[3]", 8, 12), ("U8", "[]", 0, 1), ("F4", "[2,4]", 8, 4)] {
+            let text = format!("{{\"dtype\":\"{dtype}\",\"shape\":{shape},\"data_offsets\":[0,{end}]}}");
+            let error = careful(&mut Lexer::new(&text, 0), &Limits::DEFAULT).unwrap_err();
+            assert_eq!((error.kind(), error.want()), (ErrorKind::StSizeMismatch, Some(want)), "{text}");
+        }
+        let text = "{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[7,5]}";
+        let error = careful(&mut Lexer::new(text, 0), &Limits::DEFAULT).unwrap_err();
+        assert_eq!((error.kind(), error.want()), (ErrorKind::StOffsetsReversed, Some(7)));
+    }
+
+    #[test]
+    fn a_tag_ends_at_its_quote() {
+        for tag in ["F32", "BF16", "F16", "U8"] {
+            let member = format!("w\":{{\"dtype\":\"{tag}X\",\"shape\":[0],\"data_offsets\":[0,0]}}        ");
+            assert!(canonical(member.as_bytes(), Digits::ZERO, &Limits::DEFAULT).is_none(), "{member}");
         }
     }
 

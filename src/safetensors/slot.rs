@@ -160,6 +160,9 @@ mod tests {
         let mut words = ScratchWords(&mut slots);
         (0..count).for_each(|i| words.set_word(num::widen32(i), !i));
         assert!((0..count).all(|i| words.word(num::widen32(i)) == !i));
+        // Whichever is set first, and whatever was there.
+        (0..count).rev().for_each(|i| words.set_word(num::widen32(i), i));
+        assert!((0..count).all(|i| words.word(num::widen32(i)) == i));
         assert_eq!(words.word(num::widen32(count)), 0);
         let mut slots = [Slot::EMPTY; 3];
         let mut words = NameWords(&mut slots);

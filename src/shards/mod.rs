@@ -74,6 +74,9 @@ struct Pass {
     ascending: bool,
     map_at: Option<u32>,
     metadata: Option<metadata::Found>,
+    /// Whether a name is empty, and where the second of that kind stands, which is kept in no slot.
+    empty: bool,
+    empty_again: Option<u64>,
 }
 
 impl<'a> ShardIndex<'a> {
@@ -369,7 +372,15 @@ fn text<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Source<'a>, Error> {
 /// Reads the whole index once.
 fn read<S: Store<IndexSlot>>(source: Source<'_>, store: &mut S, limits: &Limits) -> Result<Pass, Error> {
     let mut lexer = Lexer::new(source.0, 0);
-    let mut pass = Pass { count: 0, stored: true, ascending: true, map_at: None, metadata: None };
+    let mut pass = Pass {
+        count: 0,
+        stored: true,
+        ascending: true,
+        map_at: None,
+        metadata: None,
+        empty: false,
+        empty_again: None,
+    };
     let mut members = Members::open(&mut lexer, ErrorKind::JsonNotObject)?;
     while let Some((key, at)) = members.key(&mut lexer)? {
         if key == "weight_map" {
@@ -399,10 +410,11 @@ fn weight_map<'a, S: Store<IndexSlot>>(
 ) -> Result<(), Error> {
     let mut before: Option<Name<'a>> = None;
     let mut last_shard: Option<Name<'a>> = None;
+    let mut pairs = 0_u64;
     let mut members = Members::open(lexer, ErrorKind::IxMapType)?;
     while let Some((name, name_at)) = members.key(lexer)? {
-        pass.count = pass.count.saturating_add(1);
-        if num::widen(pass.count) > limits.tensors() {
+        pairs = pairs.saturating_add(1);
+        if pairs > limits.tensors() {
             return Err(Error::wanting(ErrorKind::IxTensorLimit, name_at, limits.tensors()));
         }
         if num::widen(name.raw().len()) > limits.name_len() {
@@ -415,6 +427,12 @@ fn weight_map<'a, S: Store<IndexSlot>>(
             return Err(Error::new(ErrorKind::IxShardName, shard_at));
         }
         last_shard = Some(shard);
+        // A pair takes eight bytes, as much as a slot, but for those whose name is empty: all but one are a fault.
+        if name.raw().is_empty() && core::mem::replace(&mut pass.empty, true) {
+            pass.empty_again = pass.empty_again.or(Some(name_at));
+            continue;
+        }
+        pass.count = pass.count.saturating_add(1);
         pass.ascending &= before.is_none_or(|before| before < name);
         before = Some(name);
         pass.stored &= store.push(IndexSlot { name_at: narrow(name_at), by_shard: 0 });
@@ -440,5 +458,11 @@ fn prove(
     if let Some(object) = pass.metadata.and_then(|found| found.object) {
         metadata::unique_keys(source, object, spare)?;
     }
-    order::arrange(source, slots, pass.ascending, limits)
+    let arranged = order::arrange(source, slots, pass.ascending, limits);
+    // Of names that stand twice, the first in the file's order is reported.
+    let Some(again) = pass.empty_again else { return arranged };
+    match arranged {
+        Err(error) if error.kind() == ErrorKind::IxDupName && error.at() < again => Err(error),
+        _ => Err(Error::new(ErrorKind::IxDupName, again)),
+    }
 }

@@ -278,6 +278,26 @@ mod tests {
         assert_eq!(compare(left.as_bytes(), right.as_bytes()), want, "{a} {b}");
     }
 
+    /// A quote ends a name wherever it stands in the order of bytes: space and `!` stand before it.
+    #[test]
+    fn the_shorter_name_comes_first_whatever_follows() {
+        for longer in ["a b", "a!", "a\\n", "a#", "ab", "a\u{e9}", "a\\u0020"] {
+            agrees("a", longer);
+            let (a, b) = ("a\"", format!("{longer}\""));
+            assert_eq!(compare(a.as_bytes(), b.as_bytes()), Ordering::Less, "{longer}");
+            assert_eq!(compare(b.as_bytes(), a.as_bytes()), Ordering::Greater, "{longer}");
+        }
+        for (a, b) in [(r"\ud83d\ude00", r"\uD83D\uDE00"), (r"\u00e9", r"\u00E9"), (r"\/", "/"), (r"\n", r"\u000a")]
+        {
+            agrees(a, b);
+            assert_eq!(
+                compare(format!("{a}\"").as_bytes(), format!("{b}\"").as_bytes()),
+                Ordering::Equal,
+                "{a} {b}"
+            );
+        }
+    }
+
     #[test]
     fn strings_are_ordered_as_names_are() {
         let texts = [

@@ -45,7 +45,8 @@ impl Words for ScratchWords<'_> {
 /// Room for every tensor that `text` can name, and never more bytes than the text has; `None` where memory is out.
 #[cfg(feature = "alloc")]
 pub(super) fn reserve(text: &[u8]) -> Option<alloc::vec::Vec<IndexSlot>> {
-    // `"a":"b",` has 8 bytes. One name may be empty and the last has no comma, but `{"weight_map":{}}` is there too.
+    // `"a":"b",` has 8 bytes. One name may be empty and the last has no comma, but `{"weight_map":{}}` is there too. (More
+    // empty names than one take no slot.)
     const { assert!(size_of::<IndexSlot>() <= 8) };
     let most = crate::store::count(text, b',').saturating_add(1).min(text.len() / 8);
     let mut slots = alloc::vec::Vec::new();

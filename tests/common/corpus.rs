@@ -1,5 +1,7 @@
 //! The corpus: its manifest, and how a file of each format, or an index with its shards, is judged.
 
+mod looks;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -174,13 +176,15 @@ fn safetensors(bytes: &[u8], limits: &Limits) -> Vec<Outcome> {
     let len = u64::try_from(bytes.len()).unwrap();
     let mut slots = vec![Slot::EMPTY; 64 + bytes.len() / 7];
     vec![
-        ("lent storage", SafeTensors::open_in(bytes, &mut slots, limits).map(|file| touch(&file))),
+        ("lent storage", SafeTensors::open_in(bytes, &mut slots, limits).map(|file| looks::at_safetensors(&file))),
         (
             "exact storage",
-            exactly(|slots: &mut [Slot]| SafeTensors::open_in(bytes, slots, limits).map(|file| touch(&file))),
+            exactly(|slots: &mut [Slot]| {
+                SafeTensors::open_in(bytes, slots, limits).map(|file| looks::at_safetensors(&file))
+            }),
         ),
         #[cfg(feature = "alloc")]
-        ("own storage", SafeTensors::open_with(bytes, limits).map(|file| touch(&file))),
+        ("own storage", SafeTensors::open_with(bytes, limits).map(|file| looks::at_safetensors(&file))),
         ("header alone", header_alone(bytes, len, limits)),
     ]
 }
@@ -198,7 +202,7 @@ fn header_alone(bytes: &[u8], len: u64, limits: &Limits) -> Result<(), Error> {
     panic!("the reader asked three times for more")
 }
 
-/// Looks at everything that the file shows.
+/// Looks at the tensors and the metadata of a file, without an allocation.
 pub(crate) fn touch(file: &SafeTensors<'_>) {
     let mut data = 0;
     for tensor in file.tensors() {
@@ -216,12 +220,13 @@ pub(crate) fn touch(file: &SafeTensors<'_>) {
 }
 
 fn index(bytes: &[u8], limits: &Limits) -> Vec<Outcome> {
-    let open = |slots: &mut [IndexSlot]| ShardIndex::open_in(bytes, slots, limits).map(|index| touch_index(&index));
+    let open =
+        |slots: &mut [IndexSlot]| ShardIndex::open_in(bytes, slots, limits).map(|index| looks::at_index(&index));
     vec![
         ("lent storage", open(&mut vec![IndexSlot::EMPTY; 64 + bytes.len() / 4])),
         ("exact storage", exactly(open)),
         #[cfg(feature = "alloc")]
-        ("own storage", ShardIndex::open_with(bytes, limits).map(|index| touch_index(&index))),
+        ("own storage", ShardIndex::open_with(bytes, limits).map(|index| looks::at_index(&index))),
     ]
 }
 
@@ -251,7 +256,7 @@ fn exactly<S: Clone + Empty>(open: impl Fn(&mut [S]) -> Result<(), Error>) -> Re
     outcome
 }
 
-/// Looks at everything that an index shows.
+/// Looks at the entries of an index, without an allocation.
 pub(crate) fn touch_index(index: &ShardIndex<'_>) {
     assert_eq!(index.tensors().count(), index.len());
     assert_eq!(index.in_file_order().count(), index.len());
@@ -268,7 +273,7 @@ pub(crate) fn touch_index(index: &ShardIndex<'_>) {
 }
 
 fn gguf(bytes: &[u8], terms: &Terms) -> Vec<Outcome> {
-    let look = |file: Gguf<'_>| touch_gguf(&file, terms.array_text);
+    let look = |file: Gguf<'_>| looks::at_gguf(&file, terms.array_text);
     let open = |slots: &mut [gguf::Slot]| Gguf::open_in(bytes, slots, &terms.limits).and_then(look);
     vec![
         ("lent storage", open(&mut vec![gguf::Slot::EMPTY; 64 + bytes.len() / 14])),
@@ -301,7 +306,7 @@ fn gguf_header(bytes: &[u8], terms: &Terms) -> Result<(), Error> {
     }
 }
 
-/// Looks at everything that a GGUF file shows; into the strings of arrays only where `array_text` is set.
+/// Looks at the tensors and pairs of a GGUF file, without an allocation; into the strings of arrays only where `array_text` is set.
 pub(crate) fn touch_gguf(file: &Gguf<'_>, array_text: bool) -> Result<(), Error> {
     let mut end = file.data_offset();
     for tensor in file.tensors() {

@@ -88,6 +88,7 @@ fn tensors_without_elements_and_scalars() {
     assert_eq!(file.len() as u64, read.data_offset() + 32);
     // Nothing but such tensors: the header is padded all the same.
     let plan = Plan::new(NO_PAIRS, [tensors[0].spec()], &WriteOptions::default()).unwrap();
+    assert_eq!(plan.alignment(), 32);
     assert_eq!((plan.data_offset(), plan.file_len()), (96, 96));
     let mut file = Vec::new();
     plan.write(&mut file, |_| []).unwrap();

@@ -328,6 +328,28 @@ await open("many", wide, async (tab) => {
   await tab.fill("#search", "layers.321. part_7.");
   assert.equal(await tab.locator("#tensors-grid .row").count(), 1);
 });
+{
+  // What the policy keeps out, and what is said where a part is missing.
+  const context = await browser.newContext(), tab = await context.newPage();
+  await context.route("**/*.wasm", (route) => route.fulfill({ status: 404 }));
+  await tab.goto(home);
+  await tab.waitForFunction(() => document.getElementById("trouble").textContent.includes("the server answered 404"));
+  assert.equal(await tab.isVisible("main"), false);
+  const kept = await tab.evaluate(async () => {
+    const broken = [];
+    addEventListener("securitypolicyviolation", (event) => broken.push(event.effectiveDirective));
+    const script = document.createElement("script");
+    script.textContent = "window.hacked = 1";
+    document.body.append(script);
+    document.body.append(Object.assign(document.createElement("img"), { src: "http://127.0.0.2/x.png" }));
+    await fetch("http://127.0.0.2/").catch(() => {});
+    await new Promise((done) => setTimeout(done, 200));
+    return [window.hacked, broken.sort()];
+  });
+  assert.deepEqual(kept, [undefined, ["connect-src", "img-src", "script-src-elem"]]);
+  await context.close();
+  checks++;
+}
 await browser.close();
 server.close();
 console.log(`ok      the page: ${checks} views`);

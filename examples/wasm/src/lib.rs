@@ -102,7 +102,7 @@ pub extern "C" fn validate(
 }
 
 /// As [`validate`], and writes the tensors of an accepted file as records to `list`, a multiple of 8, where `list_room` bytes
-/// are; see [`List`] for what is in a record.
+/// are; `List` says what is in a record.
 // SAFETY: no other symbol of this module has the name.
 #[expect(unsafe_code, reason = "a symbol that the host calls")]
 #[unsafe(no_mangle)]

@@ -71,7 +71,7 @@ impl<'a> List<'a> {
 
     fn shape(&mut self, shape: tensorgate::Shape<'_>) {
         self.word(u64::try_from(shape.rank()).unwrap_or(u64::MAX));
-        for dim in shape.iter() {
+        for dim in shape {
             self.word(dim);
         }
     }

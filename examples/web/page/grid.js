@@ -33,7 +33,8 @@ export class Grid {
     host.tabIndex = 0;
     host.setAttribute("role", "grid");
     host.setAttribute("aria-label", label);
-    for (const part of [table, this.#space]) part.setAttribute("role", "rowgroup");
+    table.setAttribute("role", "presentation");
+    this.#space.setAttribute("role", "rowgroup");
     this.#head.setAttribute("role", "row");
     this.columns(columns);
     let waiting = 0;

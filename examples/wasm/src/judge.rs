@@ -6,6 +6,7 @@ use tensorgate::safetensors::{self, Slot};
 use tensorgate::shards::IndexSlot;
 use tensorgate::{Error, Limits, ShardIndex, gguf};
 
+use crate::list::List;
 use crate::memory;
 
 /// The formats that are told apart by the host, as a file's name does.
@@ -34,6 +35,7 @@ pub enum Judged {
     Rejected(Error),
     NeedsBytes(u64),
     NeedsRoom(u64),
+    NeedsList(u64),
 }
 
 /// How many settings the host may make, in the order of [`Terms::of`].
@@ -78,21 +80,40 @@ fn with(set: &[u64; SETTINGS - 1]) -> Limits {
     chosen.fold(Limits::default(), |limits, (most, with)| with(limits, *most))
 }
 
-/// Judges the first bytes of a file that is `len` bytes long. A GGUF file that is there whole has its padding looked at too.
-pub fn judge(format: Format, bytes: &[u8], len: u64, room: &mut [MaybeUninit<u64>], terms: &Terms) -> Judged {
+/// Judges the first bytes of a file that is `len` bytes long, and fills the list with its tensors if it is accepted. A GGUF
+/// file that is there whole has its padding looked at too.
+pub fn judge(
+    format: Format,
+    bytes: &[u8],
+    len: u64,
+    room: &mut [MaybeUninit<u64>],
+    terms: &Terms,
+    mut list: Option<&mut List<'_>>,
+) -> Judged {
     let Terms { limits, array_text } = terms;
     let whole = u64::try_from(bytes.len()) == Ok(len);
     let (outcome, slot) = match format {
         Format::Safetensors => {
             let slots = memory::filled(room, Slot::EMPTY);
-            let opened = safetensors::Header::open_in(bytes, len, slots, limits);
-            (opened.map(|header| header.len()), size_of::<Slot>())
+            let opened = safetensors::Header::open_in(bytes, len, slots, limits).map(|header| {
+                if let Some(list) = list.as_deref_mut() {
+                    list.safetensors(&header);
+                }
+                header.len()
+            });
+            (opened, size_of::<Slot>())
         }
         // An index is read whole: it has no data behind its header.
         Format::Index if !whole => return Judged::NeedsBytes(len),
         Format::Index => {
             let slots = memory::filled(room, IndexSlot::EMPTY);
-            (ShardIndex::open_in(bytes, slots, limits).map(|index| index.len()), size_of::<IndexSlot>())
+            let opened = ShardIndex::open_in(bytes, slots, limits).map(|index| {
+                if let Some(list) = list.as_deref_mut() {
+                    list.index(&index);
+                }
+                index.len()
+            });
+            (opened, size_of::<IndexSlot>())
         }
         Format::Gguf => {
             let slots = memory::filled(room, gguf::Slot::EMPTY);
@@ -102,14 +123,19 @@ pub fn judge(format: Format, bytes: &[u8], len: u64, room: &mut [MaybeUninit<u64
                 }
                 let mut arrays =
                     header.pairs().filter(|_| *array_text).filter_map(|pair| pair.value().array().ok());
-                arrays.try_for_each(|array| array.check_utf8()).map(|()| header.len())
+                arrays.try_for_each(|array| array.check_utf8())?;
+                if let Some(list) = list.as_deref_mut() {
+                    list.gguf(&header);
+                }
+                Ok(header.len())
             });
             (opened, size_of::<gguf::Slot>())
         }
     };
-    match outcome {
-        Ok(tensors) => Judged::Accepted { tensors: u64::try_from(tensors).unwrap_or(u64::MAX) },
-        Err(error) => match (error.needs(), error.needs_slots()) {
+    match (outcome, list.and_then(|list| list.missing())) {
+        (Ok(_), Some(bytes)) => Judged::NeedsList(bytes),
+        (Ok(tensors), None) => Judged::Accepted { tensors: u64::try_from(tensors).unwrap_or(u64::MAX) },
+        (Err(error), _) => match (error.needs(), error.needs_slots()) {
             (Some(bytes), _) => Judged::NeedsBytes(bytes),
             (_, Some(slots)) => Judged::NeedsRoom(slots.saturating_mul(u64::try_from(slot).unwrap_or(u64::MAX))),
             (None, None) => Judged::Rejected(error),

@@ -1,15 +1,17 @@
 //! A validator of model files as a WebAssembly module: no imports, no allocator, no state.
 //!
 //! The host owns the memory behind `__heap_base`. It writes the beginning of a file there, leaves room for slots, and calls
-//! [`validate`]; every address it gives is held against the memory's size first. `validator.mjs` does all of that.
+//! [`validate`] or [`list`](fn@list); every address it gives is held against the memory's size first. `validator.mjs` does all of that.
 #![no_std]
 
 mod judge;
+mod list;
 mod memory;
 
 use core::fmt::{self, Write};
 
 use judge::{Format, Judged, Terms};
+use list::List;
 use tensorgate::Error;
 
 #[cfg(target_arch = "wasm32")]
@@ -28,6 +30,8 @@ const NEEDS_BYTES: u32 = 2;
 const NEEDS_ROOM: u32 = 3;
 /// An address, a length or a number in the call is wrong.
 const MISUSED: u32 = 4;
+/// More room for the list is needed: `needs` bytes in all.
+const NEEDS_LIST: u32 = 5;
 
 /// What [`validate`] writes besides its outcome.
 #[derive(Debug)]
@@ -35,7 +39,7 @@ const MISUSED: u32 = 4;
 pub struct Report {
     /// The offset of the field that lied.
     at: u64,
-    /// See [`NEEDS_BYTES`] and [`NEEDS_ROOM`].
+    /// See [`NEEDS_BYTES`], [`NEEDS_ROOM`] and [`NEEDS_LIST`].
     needs: u64,
     /// How many tensors an accepted file has.
     tensors: u64,
@@ -94,30 +98,72 @@ pub extern "C" fn validate(
     settings: usize,
     report: usize,
 ) -> u32 {
-    let lent = [
-        (file, have),
-        (slots, room),
-        (settings, judge::SETTINGS * size_of::<u64>()),
-        (report, size_of::<Report>()),
+    answer(format, file_len, &Lent { file: (file, have), slots: (slots, room), settings, report, list: None })
+}
+
+/// As [`validate`], and writes the tensors of an accepted file as records to `list`, a multiple of 8, where `list_room` bytes
+/// are; `List` says what is in a record.
+// SAFETY: no other symbol of this module has the name.
+#[expect(unsafe_code, reason = "a symbol that the host calls")]
+#[unsafe(no_mangle)]
+pub extern "C" fn list(
+    format: u32,
+    file: usize,
+    have: usize,
+    file_len: u64,
+    slots: usize,
+    room: usize,
+    settings: usize,
+    report: usize,
+    list: usize,
+    list_room: usize,
+) -> u32 {
+    let list = Some((list, list_room));
+    answer(format, file_len, &Lent { file: (file, have), slots: (slots, room), settings, report, list })
+}
+
+/// What the host lends for a call: addresses, and bytes where they may differ.
+struct Lent {
+    file: (usize, usize),
+    slots: (usize, usize),
+    settings: usize,
+    report: usize,
+    list: Option<(usize, usize)>,
+}
+
+fn answer(format: u32, file_len: u64, lent: &Lent) -> u32 {
+    let ranges = [
+        lent.file,
+        lent.slots,
+        (lent.settings, judge::SETTINGS * size_of::<u64>()),
+        (lent.report, size_of::<Report>()),
+        lent.list.unwrap_or_default(),
     ];
-    if !memory::are_apart(&lent) {
+    if !memory::are_apart(&ranges) {
         return MISUSED;
     }
     let (Some(format), Some(bytes), Some(room), Some(report)) = (
         Format::from_id(format),
-        memory::bytes(file, have),
-        memory::room(slots, room),
-        memory::place::<Report>(report),
+        memory::bytes(lent.file.0, lent.file.1),
+        memory::room(lent.slots.0, lent.slots.1),
+        memory::place::<Report>(lent.report),
     ) else {
         return MISUSED;
     };
-    let terms = if settings == 0 { Some(Terms::default()) } else { memory::numbers(settings).map(Terms::of) };
+    let terms =
+        if lent.settings == 0 { Some(Terms::default()) } else { memory::numbers(lent.settings).map(Terms::of) };
     let Some(terms) = terms else { return MISUSED };
-    let (outcome, written) = match judge::judge(format, bytes, file_len, room, &terms) {
+    let mut list = None;
+    if let Some((at, len)) = lent.list {
+        let Some(room) = memory::room(at, len) else { return MISUSED };
+        list = Some(List::new(room));
+    }
+    let (outcome, written) = match judge::judge(format, bytes, file_len, room, &terms, list.as_mut()) {
         Judged::Accepted { tensors } => (ACCEPTED, Report { tensors, ..Report::EMPTY }),
         Judged::Rejected(error) => (REJECTED, Report::of(&error)),
         Judged::NeedsBytes(needs) => (NEEDS_BYTES, Report { needs, ..Report::EMPTY }),
         Judged::NeedsRoom(needs) => (NEEDS_ROOM, Report { needs, ..Report::EMPTY }),
+        Judged::NeedsList(needs) => (NEEDS_LIST, Report { needs, ..Report::EMPTY }),
     };
     report.write(written);
     outcome

@@ -52,7 +52,11 @@ fn fault(command: &str, integration: &str) -> Option<String> {
             missing.map(|target| format!("{command}: no such target: {target}"))
         }
         [".ci/run"] => None,
-        [script] => {
+        // These take an hour, and are run by hand.
+        ["scripts/mutants.sh" | "scripts/coverage.sh", ..] => {
+            (!root().join(words[0]).exists()).then(|| format!("{command} is not there"))
+        }
+        ["python3", script, ..] | [script] => {
             let there = root().join(script).exists() && integration.contains(script);
             (!there).then(|| format!("{command} is not there, or is not run by .ci/run"))
         }

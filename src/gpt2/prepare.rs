@@ -84,7 +84,8 @@ fn fill(mut planned: Vec<(Plan, &mut Matrix)>) -> Option<()> {
     let shapes: Vec<_> = packed.map(|(plan, matrix)| (plan.kind, matrix.outputs, matrix.inputs)).collect();
     let mut room = PackedRoom::new(&shapes).ok()?;
     let mut parts = room.parts().into_iter();
-    let mut work = Vec::with_capacity(planned.len());
+    let mut work = Vec::new();
+    work.try_reserve_exact(planned.len()).ok()?;
     for (plan, matrix) in &mut planned {
         let place = if plan.is_packed {
             Place::Packed(parts.next()?)

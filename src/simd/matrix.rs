@@ -233,7 +233,9 @@ impl<'a> Matrix<'a> {
                 }
                 true
             }
-            (Layout::OutputMajor | Layout::Packed { .. }, _) => dense::matvec(level, self.ty, self.bytes, act.tokens(), out),
+            (Layout::OutputMajor | Layout::Packed { .. }, _) => {
+                dense::matvec(level, self.ty, self.bytes, act.tokens(), out)
+            }
         }
     }
 

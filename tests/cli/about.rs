@@ -170,6 +170,8 @@ fn furnish(folder: &Path) {
         &["convert", "gpt2", "sharded/", "--max-shard-size=500kB", "-q"],
         &["convert", "model.gguf", "model.gguf", "--max-shard-size=700kB", "-q"],
         &["quantize", "model.gguf", "q8.gguf", "--type=q8_0", "-q"],
+        &["quantize", "gpt2.gguf", "gpt2-q8_0.gguf", "--type=q8_0", "-q"],
+        &["quantize", "gpt2.gguf", "gpt2-q4_k_m.gguf", "--type=q4_k_m", "-q"],
     ] {
         let made = run(folder, args);
         assert_eq!(made.code, 0, "{args:?}: {}", made.err);

@@ -100,6 +100,7 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("document").args(["json", "html"]))]
 #[command(after_help = INSPECT)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Inspect {
     /// A file; "-" is standard input.
     #[arg(value_name = "PATH")]

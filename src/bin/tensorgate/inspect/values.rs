@@ -74,6 +74,7 @@ fn one(part: &Part, tensor: &Tensor, buffer: &mut Vec<u8>, stopped: &dyn Fn() ->
 
 /// Which step a place between 0 and 1 belongs to; the first where all values are one.
 #[expect(
+    clippy::as_conversions,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
@@ -143,7 +144,7 @@ impl Sums {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a mean of so many has no more digits")]
+    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a mean of so many has no more digits")]
     fn json(&self, bins: &[u64]) -> Value {
         let counts = json!({"zeros": self.zeros, "nan": self.nan, "infinite": self.infinite});
         let Some(first) = self.first else { return counts };
@@ -164,7 +165,9 @@ mod tests {
     #[test]
     fn sums_are_those_of_the_definition() {
         let mut sums = Sums::default();
-        [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0, f32::NAN, f32::INFINITY].iter().for_each(|value| sums.add(*value));
+        for value in [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0, f32::NAN, f32::INFINITY] {
+            sums.add(value);
+        }
         let value = sums.json(&[8]);
         let wanted = json!({"min": 2.0, "max": 9.0, "mean": 5.0, "deviation": 2.0, "zeros": 0, "nan": 1, "infinite": 1, "bins": [8]});
         assert_eq!(value, wanted);

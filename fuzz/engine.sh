@@ -7,6 +7,9 @@ if rustup run nightly rustc --version >/dev/null 2>&1; then
 else
     cargo=(env RUSTC_BOOTSTRAP=1 cargo)
 fi
+# Large pieces of memory go back to the system when they are let go; by itself the C library keeps them for the next one
+# after a while, and a target that asks for tables of megabytes each time seems to grow without an end.
+export MALLOC_MMAP_THRESHOLD_=1048576
 sanitizer=${SANITIZER:-none}
 target_dir=${CARGO_TARGET_DIR:-$PWD/target}/fuzzing
 host=$("${cargo[@]}" -vV | sed -n 's/^host: //p')

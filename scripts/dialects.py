@@ -29,7 +29,7 @@ WORDS = {"a": "accepts", "d": "differs", "r": "refuses", "c": "crashes", "h": "h
 
 
 def traits_of_cases():
-    command = ["cargo", "test", "--quiet", "--test", "dialects", "traits_of_the_cases", "--", "--nocapture"]
+    command = ["cargo", "test", "--quiet", "--features", "cli", "--test", "dialects", "traits_of_the_cases", "--", "--nocapture"]
     text = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     rows = [line.split("\t")[1:] for line in text.splitlines() if line.startswith("traits\t")]
     assert rows, "the test printed no case"

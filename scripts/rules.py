@@ -25,7 +25,7 @@ SHOWN = 160
 
 
 def codes_of_cases():
-    command = ["cargo", "test", "--quiet", "--test", "rules", "codes_of_the_cases", "--", "--nocapture"]
+    command = ["cargo", "test", "--quiet", "--features", "cli", "--test", "rules", "codes_of_the_cases", "--", "--nocapture"]
     text = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     rows = [line.split("\t")[1:] for line in text.splitlines() if line.startswith("case\t")]
     assert rows, "the test printed no case"

@@ -241,6 +241,65 @@ fn what_is_in_the_baseline_counts_no_longer_until_the_file_changes() {
     assert!(check(&["--baseline=known.json"]).err.contains("version is 9"));
 }
 
+#[test]
+fn nothing_is_written_over_but_what_is_of_its_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let refused = |args: &[&str]| {
+        let told = run(folder.path(), &[&["check", "a.safetensors"], args].concat());
+        assert_eq!((told.code, told.out.as_str()), (2, ""), "{args:?}");
+        told.err
+    };
+    fs::write(at("a.safetensors"), sound()).unwrap();
+    fs::write(at("other"), "what somebody wrote").unwrap();
+    for option in ["--cache", "--output", "--write-baseline --baseline"] {
+        let mut args: Vec<&str> = option.split(' ').collect();
+        args.push("./a.safetensors");
+        refused(&args);
+    }
+    assert!(refused(&["--cache=other"]).contains("is no cache"));
+    assert!(refused(&["--baseline=other", "--write-baseline"]).contains("is no baseline"));
+    let twice = refused(&["--baseline=new", "--write-baseline", "--output", "./new"]);
+    assert!(twice.contains("written twice"), "{twice}");
+    assert_eq!(fs::read(at("a.safetensors")).unwrap(), sound());
+    assert_eq!(fs::read_to_string(at("other")).unwrap(), "what somebody wrote");
+    assert!(!at("new").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_policy_that_cannot_be_read_is_not_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.safetensors"), sound()).unwrap();
+    let policy = folder.path().join("tensorgate.toml");
+    let check = || run(folder.path(), &["check", "a.safetensors"]);
+    for target in ["nowhere", "/dev/zero", "."] {
+        std::os::unix::fs::symlink(target, &policy).unwrap();
+        let told = check();
+        assert!(told.code == 2 && told.err.contains("cannot be used"), "{target}: {}", told.err);
+        fs::remove_file(&policy).unwrap();
+    }
+    assert_eq!(check().code, 0);
+}
+
+/// `##[` and `##vso[` are commands to runners, wherever in a line they stand.
+#[test]
+fn names_are_no_commands_in_any_form() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "##[error]##vso[task.complete]###[x]";
+    fs::write(folder.path().join(format!("{name}.safetensors")), one(name, "F32", "[2]", 8)).unwrap();
+    fs::write(folder.path().join(format!("{name}2.safetensors")), b"x").unwrap();
+    for format in ["human", "json", "jsonl", "sarif", "junit", "github"] {
+        let told = run(folder.path(), &["check", ".", "-v", "--format", format]);
+        assert_eq!(told.code, 1);
+        assert!(!told.out.contains("##") && !told.err.contains("##"), "{format}: {}", told.out);
+    }
+    let shown = run(folder.path(), &["inspect", &format!("{name}.safetensors")]);
+    // A bar is made of `#` too.
+    let commands = ["##[", "##v"].iter().filter(|command| shown.out.contains(**command)).count();
+    assert_eq!((shown.code, commands), (0, 0), "{}", shown.out);
+}
+
 #[cfg(unix)]
 mod cache {
     use super::*;
@@ -332,5 +391,34 @@ mod cache {
         fs::set_permissions(&cache, fs::Permissions::from_mode(0o666)).unwrap();
         let open = check();
         assert!(open.code == 2 && open.err.contains("written by others"), "{}", open.err);
+        fs::set_permissions(&cache, fs::Permissions::from_mode(0o664)).unwrap();
+        assert_eq!(check().code, 2);
+        fs::set_permissions(&cache, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(check().code, 0);
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        let open = check();
+        assert!(open.code == 2 && open.err.contains("lies in a folder"), "{}", open.err);
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::rename(&cache, folder.join("real")).unwrap();
+        std::os::unix::fs::symlink("real", &cache).unwrap();
+        assert!(check().err.contains("symbolic link"));
+    }
+
+    /// A write through a mapping there is never seen in the file's times.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn nothing_is_kept_of_files_in_memory() {
+        let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
+            eprintln!("skipped: there is no /dev/shm");
+            return;
+        };
+        let beside = tempfile::tempdir().unwrap();
+        let (path, cache) = (memory.path().join("a.safetensors"), beside.path().join("cache"));
+        fs::write(&path, sound()).unwrap();
+        let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(9_999);
+        fs::File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
+        let args = ["check", path.to_str().unwrap(), "--cache", cache.to_str().unwrap()];
+        assert_eq!(run(beside.path(), &args).code, 0);
+        assert_eq!(fs::read_to_string(&cache).unwrap().lines().count(), 1, "the head alone");
     }
 }

@@ -53,11 +53,12 @@ fn paths(folder: &Path) -> Vec<String> {
     document["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A path as people see it: everything but printable ASCII, and the backslash, escaped.
+/// A path as people see it: everything but printable ASCII, the backslash, and one `#` behind another, escaped.
 fn shown(path: &str) -> String {
     path.chars()
         .map(|c| if matches!(c, ' '..='[' | ']'..='~') { c.to_string() } else { c.escape_default().to_string() })
-        .collect()
+        .collect::<String>()
+        .replace("##", "#\\u{23}")
 }
 
 /// That an object has the keys that the schema says, and no others; and so what is in it.

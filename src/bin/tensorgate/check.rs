@@ -7,6 +7,7 @@ mod policy;
 mod run;
 
 use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
 
@@ -53,7 +54,33 @@ fn prepare(args: &Check) -> Result<Prepared, String> {
     let cache = args.cache.as_deref().map(|path| Cache::open(path, args, &policy)).transpose()?;
     let mut found = walk::find(&args.paths);
     policy.filter(&mut found);
+    let baseline_out = args.baseline.as_deref().filter(|_| args.write_baseline);
+    let written = [args.cache.as_deref(), baseline_out, args.output.as_deref()];
+    apart(&written.into_iter().flatten().collect::<Vec<_>>(), &found)?;
     Ok(Prepared { policy, baseline, cache, found })
+}
+
+/// Nothing is written over what is checked, or over another of the files that are written.
+fn apart(written: &[&Path], found: &Found) -> Result<(), String> {
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let whole = || Some(folder.canonicalize().ok()?.join(path.file_name()?));
+        path.canonicalize().ok().or_else(whole).unwrap_or_else(|| path.to_owned())
+    };
+    let mut places: Vec<PathBuf> = Vec::new();
+    for path in written {
+        let own = place(path);
+        let shown = text::path(path);
+        if places.contains(&own) {
+            return Err(format!("{shown} would be written twice: name different files"));
+        }
+        let named = |source: &crate::walk::Source| path.exists() && place(source.path()) == own;
+        if found.sources.iter().any(named) {
+            return Err(format!("{shown} is one of the files that are checked, and would be written over"));
+        }
+        places.push(own);
+    }
+    Ok(())
 }
 
 impl Prepared {

@@ -89,7 +89,13 @@ impl Formatter for Ascii {
         for piece in fragment.split_inclusive(|c| !matches!(c, ' '..='~')) {
             let last = piece.chars().next_back().filter(|c| !matches!(c, ' '..='~'));
             let plain = last.and_then(|last| piece.strip_suffix(last)).unwrap_or(piece);
-            writer.write_all(plain.as_bytes())?;
+            // A second `#` would begin a command to some runners of continuous integration.
+            for (place, part) in plain.split("##").enumerate() {
+                if place > 0 {
+                    writer.write_all(b"#\\u0023")?;
+                }
+                writer.write_all(part.as_bytes())?;
+            }
             for unit in last.map(|last| last.encode_utf16(&mut [0; 2]).to_vec()).unwrap_or_default() {
                 write!(writer, "\\u{unit:04x}")?;
             }
@@ -104,6 +110,11 @@ mod tests {
 
     #[test]
     fn json_is_ascii_and_exact() {
+        let mut out = Vec::new();
+        let command = "###[error]##vso[x]a#";
+        json(&mut out, &command).unwrap();
+        assert!(!String::from_utf8(out.clone()).unwrap().contains("##"));
+        assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), command);
         let hostile = "a\u{1b}\u{7f}\u{9b}\u{e9}\"\\\u{1f600}\n\u{202e}z";
         let mut out = Vec::new();
         json(&mut out, &hostile).unwrap();

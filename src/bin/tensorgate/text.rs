@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// One character, escaped where it is not printable ASCII.
+/// One character, escaped where it is not printable ASCII. So is a second `#`: runners of continuous integration take
+/// `##[` and `##vso[` for commands, wherever in a line they stand.
 fn push(out: &mut String, c: char) {
     match c {
+        '#' if out.ends_with('#') => out.extend(c.escape_unicode()),
         ' '..='[' | ']'..='~' => out.push(c),
         _ => out.extend(c.escape_default()),
     }

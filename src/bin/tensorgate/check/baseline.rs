@@ -67,8 +67,12 @@ impl Baseline {
         let folder = absolute(path).parent().unwrap_or(Path::new("/")).to_owned();
         let found = write.then(BTreeSet::new);
         let mut baseline = Self { path: path.to_owned(), folder, known: BTreeMap::new(), found, lost: 0 };
-        // What is written now does not depend on what was there.
-        if !write {
+        // What is written now does not depend on what was there, but only a baseline is written over.
+        if write {
+            if path.exists() && read(path).is_err() {
+                return Err(format!("{shown} is there and is no baseline: name another file"));
+            }
+        } else {
             let told = |error: String| format!("the baseline {shown} cannot be used: {error}");
             for entry in read(path).map_err(told)? {
                 baseline.known.entry(entry.path.clone()).or_default().insert(entry);

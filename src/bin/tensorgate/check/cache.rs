@@ -77,25 +77,33 @@ impl Cache {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(cache),
             Err(error) => return Err(format!("the cache {shown} cannot be read: {error}")),
         };
-        if identity::is_open_to_others(&file) {
-            return Err(format!(
-                "the cache {shown} can be written by others, who could have anything accepted (chmod o-w)"
-            ));
+        if let Some(why) = identity::distrust(path, &file) {
+            return Err(format!("the cache {shown} {why}"));
         }
-        cache.read(file);
+        if !cache.read(file) {
+            return Err(format!("{shown} is there and is no cache: name another file"));
+        }
         Ok(cache)
     }
 
-    fn read(&mut self, file: File) {
-        let mut lines = BufReader::new(file.take(MOST)).lines().map_while(Result::ok);
-        let head: Option<Head> = lines.next().and_then(|line| serde_json::from_str(&line).ok());
-        if head.is_none_or(|head| head != self.head()) {
-            return;
+    /// Whether it was a cache at all, or nothing.
+    fn read(&mut self, file: File) -> bool {
+        let mut reader = BufReader::new(file.take(MOST));
+        let mut first = Vec::new();
+        if reader.by_ref().take(4096).read_until(b'\n', &mut first).is_err() {
+            return false;
         }
+        let head: Option<Head> = serde_json::from_slice(&first).ok();
+        let Some(head) = head else { return first.is_empty() };
+        if head != self.head() {
+            return true;
+        }
+        let lines = reader.lines().map_while(Result::ok);
         // A line that is not understood is a file that is judged again.
         for entry in lines.filter_map(|line| serde_json::from_str::<Entry>(&line).ok()) {
             self.known.insert(entry.path.clone(), entry);
         }
+        true
     }
 
     fn head(&self) -> Head {

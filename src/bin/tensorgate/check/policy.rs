@@ -150,15 +150,21 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
 /// The policy in the working directory, or in the first above it that has one.
 fn search() -> Option<PathBuf> {
     let start = std::env::current_dir().ok()?;
-    if start.join(NAME).is_file() {
+    // Whatever is there by that name is the policy: one that cannot be used is told of, and not passed over.
+    let there = |path: &PathBuf| path.symlink_metadata().is_ok();
+    if there(&start.join(NAME)) {
         return Some(PathBuf::from(NAME));
     }
-    start.ancestors().skip(1).map(|folder| folder.join(NAME)).find(|path| path.is_file())
+    start.ancestors().skip(1).map(|folder| folder.join(NAME)).find(there)
 }
 
 /// The text of a regular file that is not long.
 pub(crate) fn read_small(path: &Path) -> Result<String, String> {
     use std::io::Read;
+    // Looked at first: opening a pipe would wait for somebody to write to it.
+    if !std::fs::metadata(path).map_err(|error| error.to_string())?.is_file() {
+        return Err("it is no regular file".to_owned());
+    }
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
     let mut text = String::new();
     file.take(MOST.saturating_add(1)).read_to_string(&mut text).map_err(|error| error.to_string())?;

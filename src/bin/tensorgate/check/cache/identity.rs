@@ -30,9 +30,9 @@ impl Identity {
         Self::new(&path.metadata().ok()?)
     }
 
-    /// Of a file that is open.
+    /// Of a file that is open; none where the system would not tell of every change.
     pub(crate) fn of_file(file: &File) -> Option<Self> {
-        Self::new(&file.metadata().ok()?)
+        Self::new(&file.metadata().ok()?).filter(|_| tells_changes(file))
     }
 
     #[cfg(unix)]
@@ -67,16 +67,62 @@ impl Identity {
     }
 }
 
-/// Whether anybody may write to a file.
+/// Whether the system tells of every change of a file: some file systems never bring a mapping to a disk, so that writes
+/// to it are not seen in the file's times, and others have their times from elsewhere.
+#[cfg(target_os = "linux")]
+pub(crate) fn tells_changes(file: &File) -> bool {
+    /// tmpfs, ramfs, hugetlbfs, FUSE, NFS, SMB (three), 9P, AFS, Ceph: `linux/magic.h` and the drivers' sources.
+    const SILENT: [u64; 11] = [
+        0x0102_1994,
+        0x8584_58F6,
+        0x9584_58F6,
+        0x6573_5546,
+        0x6969,
+        0x517B,
+        0xFF53_4D42,
+        0xFE53_4D42,
+        0x0102_1997,
+        0x5346_414F,
+        0x00C3_6400,
+    ];
+    rustix::fs::fstatfs(file).is_ok_and(|state| {
+        let kind = u64::try_from(state.f_type).unwrap_or_default();
+        // Signed words of 32 bits have the highest ones below zero.
+        !SILENT.contains(&(kind & 0xFFFF_FFFF))
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn tells_changes(_file: &File) -> bool {
+    true
+}
+
+/// Why a file that is to be believed is not: somebody else could have written it.
 #[cfg(unix)]
-pub(crate) fn is_open_to_others(file: &File) -> bool {
+pub(crate) fn distrust(path: &Path, file: &File) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
-    file.metadata().is_ok_and(|state| state.mode() & 0o002 != 0)
+    let state = file.metadata().ok()?;
+    let own = rustix::process::geteuid().as_raw();
+    if !state.is_file() {
+        return Some("is no regular file".to_owned());
+    }
+    if path.symlink_metadata().is_ok_and(|link| link.is_symlink()) {
+        return Some("is a symbolic link, which others may turn".to_owned());
+    }
+    if state.uid() != own {
+        return Some("belongs to another user, who could have anything accepted".to_owned());
+    }
+    if state.mode() & 0o022 != 0 {
+        return Some("can be written by others, who could have anything accepted (chmod go-w)".to_owned());
+    }
+    let folder = std::path::absolute(path).ok()?.parent()?.metadata().ok()?;
+    let open = folder.mode() & 0o022 != 0 && folder.mode() & 0o1000 == 0;
+    open.then(|| "lies in a folder in which others can put another in its place".to_owned())
 }
 
 #[cfg(not(unix))]
-pub(crate) fn is_open_to_others(_file: &File) -> bool {
-    false
+pub(crate) fn distrust(_path: &Path, _file: &File) -> Option<String> {
+    None
 }
 
 #[cfg(all(test, unix))]

@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn first_bytes_of_letters_have_no_others() {
         let mut buffer = [0; 4];
-        for c in '\0'..=char::MAX {
+        for c in ('\0'..=char::MAX).step_by(crate::sparse::step(31)) {
             let text = c.encode_utf8(&mut buffer).as_bytes();
             let mut window = [b' '; WINDOW];
             window[..text.len()].copy_from_slice(text);

@@ -31,8 +31,8 @@ Exit codes:
   1  a file was rejected, lacks what was asked for, or has what is not allowed;
      with diff and hash --verify: something differs
   2  a file could not be read or written, or the command line is wrong
-  130, 143
-     Ctrl-C or SIGTERM ended the work; nothing is left behind";
+  129, 130, 143
+     SIGHUP, Ctrl-C or SIGTERM ended the work; nothing is left behind";
 
 /// The command with its exit codes in its help, and so those below it.
 fn with_exits(command: Command) -> Command {

@@ -44,8 +44,8 @@ Exit codes:
   1  at least one file was rejected; with hash --verify, diff: something does
   2  none was rejected, but a file could not be read; or there was nothing to
      check, the output was closed early, or the command line is wrong
-  130, 143
-     long work was ended by Ctrl-C or SIGTERM; nothing is left behind";
+  129, 130, 143
+     long work was ended by SIGHUP, Ctrl-C or SIGTERM; nothing is left behind";
 
 const INSPECT: &str = "\
 Examples:

@@ -71,7 +71,7 @@ fn whatever_one_byte_is_changed_to() {
             assert!(compare(&text));
             for at in 0..text.len() {
                 let kept = text[at];
-                for byte in 0..=127 {
+                for byte in (0..=127).step_by(crate::sparse::step(9)) {
                     text[at] = byte;
                     compare(&text);
                     text.insert(at, kept);

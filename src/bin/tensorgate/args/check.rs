@@ -24,8 +24,8 @@ Exit codes:
   2  none was rejected, but a file could not be read; or there was nothing to
      check, the output was closed early, or the command line or the policy is
      wrong
-  130, 143
-     the work was ended by Ctrl-C or SIGTERM";
+  129, 130, 143
+     the work was ended by SIGHUP, Ctrl-C or SIGTERM";
 
 /// Judge files: accepted, rejected (with the rule, the byte and the fix), or unreadable.
 ///

@@ -21,8 +21,8 @@ Exit codes:
   0  done, or there was nothing to change
   1  the file was rejected, or has no such key
   2  it could not be read or written, or the command line is wrong
-  130, 143
-     ended by Ctrl-C or SIGTERM; the file is what it was";
+  129, 130, 143
+     ended by SIGHUP, Ctrl-C or SIGTERM; the file is what it was";
 
 /// Show or change what a file says besides its tensors: the pairs of GGUF, the texts of safetensors.
 ///

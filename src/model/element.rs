@@ -31,6 +31,14 @@ impl ElementType {
         }
     }
 
+    /// The type of GGUF that has the same numbers, as it is or for plain ones; `None` where GGUF has no such type.
+    pub fn ggml(self) -> Option<GgmlType> {
+        match self {
+            Self::Dtype(dtype) => GgmlType::ALL.iter().copied().find(|kind| kind.dtype() == Some(dtype)),
+            Self::Ggml(kind) => Some(kind),
+        }
+    }
+
     /// Elements that stand in one block: 1 for plain numbers, and `None` for a type that is not known.
     pub const fn block_elements(self) -> Option<u32> {
         match self {

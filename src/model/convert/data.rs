@@ -4,7 +4,6 @@ use std::borrow::ToOwned;
 use std::thread;
 use std::vec::Vec;
 
-use super::outputs::ggml_of;
 use super::{Conversion, ConvertError, Loss, Output};
 use crate::file::{Advice, SaveError};
 use crate::gguf::{Endian, GgmlType};
@@ -34,7 +33,7 @@ pub(super) fn stream(conversion: &Conversion<'_>, output: &Output, put: Put<'_>)
     source.advise(Advice::Sequential);
     let stream = Stream { conversion, output };
     // Types of the same numbers in either format have one kind, and what has none is copied as it is.
-    let kinds = (ggml_of(source.element()), ggml_of(output.element));
+    let kinds = (source.element().ggml(), output.element.ggml());
     let loss = match kinds {
         (Some(from), Some(to)) if from != to => stream.encode(from, to, put),
         (kind, _) => stream.copy(kind, put),

@@ -15,14 +15,6 @@ use crate::{Dtype, Limits, num};
 /// Dimensions that a tensor of a GGUF file may have.
 const GGUF_RANK: u64 = 4;
 
-/// The type of GGUF that has the same numbers as a dtype.
-pub(super) fn ggml_of(element: ElementType) -> Option<GgmlType> {
-    match element {
-        ElementType::Ggml(kind) => Some(kind),
-        ElementType::Dtype(dtype) => GgmlType::ALL.iter().copied().find(|kind| kind.dtype() == Some(dtype)),
-    }
-}
-
 /// The tensors of the new file, and the names of those that it will not have.
 pub(super) fn outputs(
     conversion: &Conversion<'_>,
@@ -113,12 +105,12 @@ fn element(
     let blocks = from.block_elements() != Some(1);
     let element = wanted.unwrap_or(if transposed && blocks { GgmlType::F32.into() } else { from });
     let none = ProblemKind::NoType(element);
-    let kinds = (ggml_of(from), ggml_of(element));
+    let kinds = (from.ggml(), element.ggml());
     if kinds.0 != kinds.1 && kinds.1.is_some_and(|kind| !crate::quant::is_encodable(kind)) {
         return Err(ProblemKind::NotEncodable(element));
     }
     match format {
-        Format::Gguf => ggml_of(element).map(ElementType::Ggml).ok_or(none),
+        Format::Gguf => element.ggml().map(ElementType::Ggml).ok_or(none),
         Format::SafeTensors => match element.dtype() {
             Some(dtype) => Ok(dtype.into()),
             None if is_float(element) => Ok(Dtype::F32.into()),
@@ -147,7 +139,7 @@ fn fits(format: Format, name: &str, element: ElementType, shape: &[u64]) -> Resu
     if !row.is_multiple_of(block) {
         return Err(ProblemKind::Rows { row, block });
     }
-    let kind = ggml_of(element).ok_or(ProblemKind::NoType(element))?;
+    let kind = element.ggml().ok_or(ProblemKind::NoType(element))?;
     // Also where it is empty, dimensions may be no more than 63 bits count.
     gguf::TensorSpec::new(name, kind, shape).byte_len().map(|_| ()).ok_or(ProblemKind::Size)
 }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap, HashSet, TryReserveError};
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use super::outputs::ggml_of;
 use super::{Conversion, Output};
 use crate::gguf::{GgmlType, PairSpec, Value, WriteValue};
 use crate::model::{ElementType, Format, MetadataValue, Model};
@@ -25,7 +24,8 @@ pub(super) fn alignment(conversion: &Conversion<'_>, model: &Model) -> Option<u3
 /// The type of most tensors, as `general.file_type` has it (llama.cpp's `llama_ftype`), where all that are not F32 are of
 /// one plain type.
 fn file_type(elements: impl Iterator<Item = ElementType>) -> Option<u32> {
-    let kinds: HashSet<GgmlType> = elements.filter_map(ggml_of).filter(|kind| *kind != GgmlType::F32).collect();
+    let kinds: HashSet<GgmlType> =
+        elements.filter_map(ElementType::ggml).filter(|kind| *kind != GgmlType::F32).collect();
     let mut kinds = kinds.into_iter();
     match (kinds.next(), kinds.next()) {
         (None, _) => Some(0),
@@ -81,7 +81,7 @@ pub(super) fn for_gguf<'p>(
     pairs.pairs.try_reserve(conversion.pairs.len().saturating_add(of_file).saturating_add(texts.len()))?;
     pairs.dropped.try_reserve(texts.len())?;
     pairs.pairs.extend(first);
-    let same = outputs.iter().all(|output| ggml_of(output.element()) == ggml_of(output.source().element()));
+    let same = outputs.iter().all(|output| output.element().ggml() == output.source().element().ggml());
     if let Some(header) = &header {
         for pair in header.pairs() {
             match pair.key() {

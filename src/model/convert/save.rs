@@ -6,7 +6,6 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::data::stream;
-use super::outputs::ggml_of;
 use super::pairs::{alignment, decoded, for_gguf, for_safetensors};
 use super::{ConvertError, Loss, Plan};
 use crate::file::{Hold, Identity, ReadError, SaveError, SavedTensor, Saver};
@@ -112,7 +111,7 @@ impl Plan<'_> {
         }
         let plan = |pairs: &[PairSpec<'_>], range: Range<usize>| {
             let specs = self.outputs.get(range).unwrap_or_default().iter().map(|output| {
-                let kind = ggml_of(output.element).unwrap_or(GgmlType::F32);
+                let kind = output.element.ggml().unwrap_or(GgmlType::F32);
                 gguf::TensorSpec::new(output.name(), kind, output.shape())
             });
             gguf::Plan::new(pairs.iter().copied(), specs, &options).map_err(ConvertError::Gguf)

@@ -3,7 +3,6 @@
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use tensorgate::Dtype;
 use tensorgate::file::ReadError;
 use tensorgate::gguf::{Endian, GgmlType};
 use tensorgate::quant;
@@ -94,15 +93,8 @@ fn elements(kind: GgmlType, bytes: u64) -> usize {
 
 /// The type under which the elements are decoded.
 fn decodable(kind: Kind) -> Option<(GgmlType, Endian)> {
-    let (kind, order) = match kind {
-        Kind::Ggml(kind, order) => (kind, order),
-        Kind::Plain(dtype) => (plain(dtype)?, Endian::Little),
-    };
-    quant::is_decodable(kind).then_some((kind, order))
-}
-
-fn plain(dtype: Dtype) -> Option<GgmlType> {
-    GgmlType::ALL.iter().copied().find(|kind| kind.dtype() == Some(dtype))
+    let decoded = kind.element().ggml().filter(|kind| quant::is_decodable(*kind))?;
+    Some((decoded, kind.endian()))
 }
 
 /// What is summed up in one pass.

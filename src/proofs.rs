@@ -7,6 +7,7 @@
 use crate::cursor::Cursor;
 use crate::error::ErrorKind;
 use crate::json::lex::Lexer;
+use crate::typed::CastError;
 use crate::{Dtype, Name, Shape, Span, TensorView, num};
 
 #[cfg(kani)]
@@ -82,6 +83,9 @@ macro_rules! proofs {
         )*
     };
 }
+
+/// Whether this machine orders bytes as the files do.
+const IN_PLACE: bool = cfg!(target_endian = "little");
 
 /// The beginning of an array, of any length.
 fn some<const N: usize>(bytes: &[u8; N]) -> &[u8] {
@@ -164,7 +168,7 @@ proofs! {
             Err(error) => assert!(error.at() >= 8 && error.at() <= 8 + num::widen(text.len())),
         }
     }
-    /// Elements are shown in place exactly where the address and the length allow it.
+    /// Elements are shown in place exactly where the machine, the address and the length allow it.
     fn typed_access_is_aligned() {
         let bytes: [u64; 3] = any();
         let bytes = zerocopy::IntoBytes::as_bytes(&bytes);
@@ -176,7 +180,8 @@ proofs! {
         let dims = [count];
         let view = TensorView::new(Name::from(""), Dtype::U32, Shape::from(&dims[..]), span, part);
         match view.as_slice::<u32>() {
-            Ok(slice) => assert!((start % 4 == 0 || len == 0) && slice.len() * 4 == len),
+            Ok(slice) => assert!(IN_PLACE && (start % 4 == 0 || len == 0) && slice.len() * 4 == len),
+            Err(CastError::ByteOrder) => assert!(!IN_PLACE),
             Err(_) => assert!(start % 4 != 0 || len % 4 != 0),
         }
     }

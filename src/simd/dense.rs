@@ -2,7 +2,7 @@
 
 use super::dispatch::dispatch;
 use super::lanes::{BrainSource, HalfSource, Lanes, SingleSource, Source};
-use super::stripes::Stripes;
+use super::stripes;
 use super::{MatMut, WeightType};
 
 /// Activations as they are, token by token.
@@ -61,28 +61,76 @@ const TOGETHER: usize = 16;
 #[inline(always)]
 fn rows<L: Lanes, S: Source>(l: L, bytes: &[u8], x: Tokens<'_>, out: &mut MatMut<'_>) {
     let row = x.len * S::BYTES;
-    let together = if row < SHORT { TOGETHER } else { 1 };
-    let groups = out.columns() / together;
-    let order = if S::BYTES == 4 { Stripes::new(groups, row * together) } else { Stripes::of(groups, 1) };
-    for group in order {
-        let first = group * together;
-        let part = bytes.get(first * row..).unwrap_or_default();
-        for token in 0..out.rows() {
-            let x = x.row(token);
-            let out = out.row(token).get_mut(first..).unwrap_or_default();
-            if together == 1 {
-                single_row::<L, S>(l, part, x, out);
-            } else {
-                sixteen_rows::<L, S>(l, part, x, out);
+    let done = if row < SHORT {
+        short_rows::<L, S>(l, bytes, x, out)
+    } else {
+        let half = stripes::height(out.columns(), 2, row);
+        for at in 0..half {
+            let (near, far) = (bytes.get(at * row..), bytes.get((at + half) * row..));
+            let (near, far) = (near.unwrap_or_default(), far.unwrap_or_default());
+            for token in 0..out.rows() {
+                let sums = dot_two::<L, S>(l, near, far, x.row(token));
+                for (to, sum) in [at, at + half].into_iter().zip(sums) {
+                    if let Some(out) = out.row(token).get_mut(to) {
+                        *out += l.sum(sum);
+                    }
+                }
             }
         }
-    }
-    for at in groups * together..out.columns() {
+        2 * half
+    };
+    for at in done..out.columns() {
         for token in 0..out.rows() {
             let part = bytes.get(at * row..).unwrap_or_default();
             single_row::<L, S>(l, part, x.row(token), out.row(token).get_mut(at..).unwrap_or_default());
         }
     }
+}
+
+/// The same for short rows, sixteen at a time, as far as those go.
+#[inline(always)]
+fn short_rows<L: Lanes, S: Source>(l: L, bytes: &[u8], x: Tokens<'_>, out: &mut MatMut<'_>) -> usize {
+    let groups = out.columns() / TOGETHER;
+    for group in 0..groups {
+        let first = group * TOGETHER;
+        let part = bytes.get(first * x.len * S::BYTES..).unwrap_or_default();
+        for token in 0..out.rows() {
+            let x = x.row(token);
+            sixteen_rows::<L, S>(l, part, x, out.row(token).get_mut(first..).unwrap_or_default());
+        }
+    }
+    groups * TOGETHER
+}
+
+/// [`dot_row`] of two rows far from one another, in step: while one waits for memory the other goes on.
+#[inline(always)]
+fn dot_two<L: Lanes, S: Source>(l: L, near: &[u8], far: &[u8], x: &[f32]) -> [L::V; 2] {
+    let (width, bytes) = (L::N, L::N * S::BYTES);
+    let (near, far) = (near.get(..x.len() * S::BYTES), far.get(..x.len() * S::BYTES));
+    let (near, far) = (near.unwrap_or_default(), far.unwrap_or_default());
+    let (mut a, mut b, mut c, mut d) = (l.zero(), l.zero(), l.zero(), l.zero());
+    let (mut e, mut f, mut g, mut h) = (l.zero(), l.zero(), l.zero(), l.zero());
+    let (mut nears, mut fars) = (near.chunks_exact(4 * bytes), far.chunks_exact(4 * bytes));
+    let mut inputs = x.chunks_exact(4 * width);
+    for ((near, far), input) in nears.by_ref().zip(fars.by_ref()).zip(inputs.by_ref()) {
+        let input = |at: usize| l.load(&input[at * width..(at + 1) * width]);
+        let load = |row: &[u8], at: usize| S::load(l, &row[at * bytes..(at + 1) * bytes]);
+        // Written out, so that the sums stay in registers.
+        let x = input(0);
+        (a, e) = (l.fma(load(near, 0), x, a), l.fma(load(far, 0), x, e));
+        let x = input(1);
+        (b, f) = (l.fma(load(near, 1), x, b), l.fma(load(far, 1), x, f));
+        let x = input(2);
+        (c, g) = (l.fma(load(near, 2), x, c), l.fma(load(far, 2), x, g));
+        let x = input(3);
+        (d, h) = (l.fma(load(near, 3), x, d), l.fma(load(far, 3), x, h));
+    }
+    let rest = nears.remainder().chunks(bytes).zip(fars.remainder().chunks(bytes));
+    for ((near, far), input) in rest.zip(inputs.remainder().chunks(width)) {
+        let x = l.load(input);
+        (a, e) = (l.fma(S::load(l, near), x, a), l.fma(S::load(l, far), x, e));
+    }
+    [l.add(l.add(a, b), l.add(c, d)), l.add(l.add(e, f), l.add(g, h))]
 }
 
 /// Adds the product of the first row to the first output.
@@ -158,8 +206,8 @@ fn axpy<L: Lanes, S: Source>(l: L, bytes: &[u8], stride: usize, x: Tokens<'_>, o
         }
         return;
     }
-    // F32 far from one another, as `Stripes` says why; then those that are left, and all of the others.
-    let height = if S::BYTES == 4 { Stripes::of(x.len, STREAMS).height() } else { 0 };
+    // Far from one another; then those that are left.
+    let height = stripes::height(x.len, STREAMS, stride);
     let left = x.len - height * STREAMS;
     let starts = (0..height)
         .map(|at| (at, height))

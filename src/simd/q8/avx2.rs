@@ -46,8 +46,14 @@ fn store(v: __m256) -> [f32; 8] {
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn halves<const A: usize, const B: usize>(blocks: &[[u8; B]; 8]) -> __m256 {
-    let [a, b, c, d, e, f, g, h] = blocks.each_ref().map(|block| i16::from_le_bytes(*at::<A, 2, B, u8>(block)));
-    _mm256_cvtph_ps(_mm_set_epi16(h, g, f, e, d, c, b, a))
+    // Not through `map`: compiled in several units, its closure is a call for every block.
+    macro_rules! half {
+        ($block:expr) => {
+            i16::from_le_bytes(*at::<A, 2, B, u8>($block))
+        };
+    }
+    let [a, b, c, d, e, f, g, h] = blocks;
+    _mm256_cvtph_ps(_mm_set_epi16(half!(h), half!(g), half!(f), half!(e), half!(d), half!(c), half!(b), half!(a)))
 }
 
 /// The sums of fours of products of 32 weights (unsigned, at most 128) and activations, as floats.

@@ -2,8 +2,8 @@
 
 use super::dispatch::dispatch;
 use super::lanes::{BrainSource, HalfSource, Lanes, SingleSource, Source};
-use super::stripes;
 use super::{MatMut, WeightType};
+use super::{ahead, stripes};
 
 /// Activations as they are, token by token.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +68,8 @@ fn rows<L: Lanes, S: Source>(l: L, bytes: &[u8], x: Tokens<'_>, out: &mut MatMut
         for at in 0..half {
             let (near, far) = (bytes.get(at * row..), bytes.get((at + half) * row..));
             let (near, far) = (near.unwrap_or_default(), far.unwrap_or_default());
+            ahead::next_page(near.get(..row).unwrap_or_default());
+            ahead::next_page(far.get(..row).unwrap_or_default());
             for token in 0..out.rows() {
                 let sums = dot_two::<L, S>(l, near, far, x.row(token));
                 for (to, sum) in [at, at + half].into_iter().zip(sums) {
@@ -213,7 +215,11 @@ fn axpy<L: Lanes, S: Source>(l: L, bytes: &[u8], stride: usize, x: Tokens<'_>, o
         .map(|at| (at, height))
         .chain((0..left / STREAMS).map(|at| (height * STREAMS + at * STREAMS, 1)));
     for (start, step) in starts {
-        let rows = core::array::from_fn(|lane| row(start + lane * step));
+        let rows = core::array::from_fn(|lane| {
+            let row = row(start + lane * step);
+            ahead::next_page(row);
+            row
+        });
         for token in 0..out.rows() {
             let x = x.row(token);
             let x = core::array::from_fn(|lane| x.get(start + lane * step).copied().unwrap_or_default());

@@ -229,28 +229,12 @@ impl<'a> Matrix<'a> {
             }
             (Layout::OutputMajor | Layout::Packed { .. }, Form::Q8) => {
                 for token in 0..act.rows() {
-                    self.block_rows(level, act, token, out.row(token));
+                    q8::matvec(level, self.ty, self.bytes, self.row_bytes(), act.q8(token), out.row(token));
                 }
                 true
             }
             (Layout::OutputMajor | Layout::Packed { .. }, _) => {
                 dense::matvec(level, self.ty, self.bytes, act.tokens(), out)
-            }
-        }
-    }
-
-    /// Adds the dot products of rows of blocks to `out`.
-    fn block_rows(&self, level: Level, act: &Act, token: usize, out: &mut [f32]) {
-        /// Rows of which the products are kept before they are added.
-        const PART: usize = 64;
-        let stride = self.row_bytes();
-        let parts = self.bytes.chunks((PART * stride).max(1));
-        for (out, bytes) in out.chunks_mut(PART).zip(parts) {
-            let mut sums = [0.0; PART];
-            let sums = &mut sums[..out.len()];
-            q8::matvec(level, self.ty, bytes, stride, act.q8(token), sums);
-            for (out, sum) in out.iter_mut().zip(sums) {
-                *out += *sum;
             }
         }
     }

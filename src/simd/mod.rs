@@ -76,6 +76,7 @@
 )]
 
 mod act;
+mod ahead;
 mod decode;
 mod dense;
 mod dispatch;

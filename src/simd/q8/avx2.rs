@@ -299,13 +299,13 @@ fn q6_k(row: &[u8], act: Row<'_>) -> f32 {
     total(_mm256_fnmadd_ps(less, _mm256_set1_ps(32.0), sum))
 }
 
-/// `out[i] = rows[i] · act` for block rows of `stride` bytes.
+/// Adds `rows[i] · act` to `out[i]`, for block rows of `stride` bytes.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn matvec(ty: WeightType, bytes: &[u8], stride: usize, act: Row<'_>, out: &mut [f32]) {
     macro_rules! all {
         ($dot:ident) => {
             for (out, row) in out.iter_mut().zip(bytes.chunks_exact(stride)) {
-                *out = $dot(row, act);
+                *out += $dot(row, act);
             }
         };
     }

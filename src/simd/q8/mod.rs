@@ -12,7 +12,7 @@ use super::act::Row;
 #[cfg(target_arch = "x86_64")]
 use super::lanes::padded;
 use super::level::Isa;
-use super::{Level, WeightType};
+use super::{Level, WeightType, ahead, stripes};
 
 /// The part of a block that begins at `A`.
 #[cfg(target_arch = "x86_64")]
@@ -86,11 +86,36 @@ impl<'a, const B: usize> Eights<'a, B> {
     }
 }
 
-/// `out[i] = rows[i] · act`, for block rows of `stride` bytes that follow one another.
+/// Calls `two` for pairs of rows far from one another, and adds what it gives to their outputs. Rows left over are paired
+/// with themselves.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn in_pairs(bytes: &[u8], stride: usize, out: &mut [f32], two: impl Fn([&[u8]; 2]) -> [f32; 2]) {
+    let half = match stripes::height(out.len(), 2, stride) {
+        // So few that any place is as good as another.
+        0 => out.len() / 2,
+        half => half,
+    };
+    let (near_out, rest) = out.split_at_mut(half);
+    let (far_out, left) = rest.split_at_mut(half);
+    let rows = |from: usize| bytes.get(from * stride..).unwrap_or_default().chunks_exact(stride);
+    for ((near, far), pair) in near_out.iter_mut().zip(far_out).zip(rows(0).zip(rows(half))) {
+        ahead::next_page(pair.0);
+        ahead::next_page(pair.1);
+        let [a, b] = two(pair.into());
+        *near += a;
+        *far += b;
+    }
+    for (out, row) in left.iter_mut().zip(rows(2 * half)) {
+        let [sum, _] = two([row, row]);
+        *out += sum;
+    }
+}
+
+/// Adds `rows[i] · act` to `out[i]`, for block rows of `stride` bytes that follow one another.
 #[inline]
 pub(super) fn matvec(level: Level, ty: WeightType, bytes: &[u8], stride: usize, act: Row<'_>, out: &mut [f32]) {
     if stride == 0 {
-        out.fill(0.0);
         return;
     }
     match level.isa() {

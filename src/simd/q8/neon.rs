@@ -54,7 +54,7 @@ fn dot(ty: WeightType, row: &[u8], act: Row<'_>) -> f32 {
     vaddvq_f32(vaddq_f32(sums[0], sums[1])) + rest
 }
 
-/// `out[i] = rows[i] · act` for block rows of `stride` bytes.
+/// Adds `rows[i] · act` to `out[i]`, for block rows of `stride` bytes.
 #[target_feature(enable = "neon")]
 pub(super) fn matvec(ty: WeightType, bytes: &[u8], stride: usize, act: Row<'_>, out: &mut [f32]) {
     macro_rules! all {
@@ -63,7 +63,7 @@ pub(super) fn matvec(ty: WeightType, bytes: &[u8], stride: usize, act: Row<'_>, 
                 // The type is a constant in each arm, so that each gets a loop of its own.
                 $(WeightType::$ty => {
                     for (out, row) in out.iter_mut().zip(bytes.chunks_exact(stride)) {
-                        *out = dot(WeightType::$ty, row, act);
+                        *out += dot(WeightType::$ty, row, act);
                     }
                 })*
                 WeightType::F32 | WeightType::F16 | WeightType::BF16 => {}

@@ -41,6 +41,6 @@ fn dot<const WIDE: bool>(ty: WeightType, row: &[u8], act: Row<'_>) -> f32 {
 
 pub(super) fn matvec<const WIDE: bool>(ty: WeightType, bytes: &[u8], stride: usize, act: Row<'_>, out: &mut [f32]) {
     for (out, row) in out.iter_mut().zip(bytes.chunks_exact(stride)) {
-        *out = dot::<WIDE>(ty, row, act);
+        *out += dot::<WIDE>(ty, row, act);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Engine, Group, Job, ROWS, Rule, Want, Worker, activate, embed_one, is_finite, norm, span_mut, view};
+use super::{Engine, Group, Job, Rule, Want, Worker, activate, embed_one, is_finite, norm, span_mut, view};
 use crate::gpt2::config::Config;
 use crate::gpt2::error::{Place, RunError};
 use crate::gpt2::weights::{Block, Linear};
@@ -48,7 +48,7 @@ impl Engine {
         next: Option<&Block>,
     ) -> Result<(), RunError> {
         let (width, triple) = (job.config.n_embd(), job.config.n_embd().saturating_mul(3));
-        let size = rows.div_ceil(self.pool.threads()).next_multiple_of(16).min(ROWS);
+        let size = Self::rows(rows, self.pool.threads());
         let per = |width: usize| size.saturating_mul(width);
         let (level, rule) = (self.level, self.rule);
         let attended = self.attended.as_slice();

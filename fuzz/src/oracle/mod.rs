@@ -8,6 +8,7 @@ pub mod gguf_raw;
 pub mod gpt2_config;
 pub mod gpt2_model;
 pub mod gpt2_session;
+pub mod index_lies;
 pub mod index_raw;
 pub mod json_serde;
 pub mod lent_vs_owned;
@@ -59,6 +60,7 @@ targets! {
     gpt2_config,
     gpt2_model,
     gpt2_session,
+    index_lies,
     index_raw,
     json_serde,
     lent_vs_owned,

@@ -1,6 +1,7 @@
 //! One module a target: `check` panics where a promise is broken; `seed` makes a target's input from a file.
 
 pub mod any_bytes;
+pub mod cli_inputs;
 pub mod gguf_generated;
 pub mod gguf_lies;
 pub mod gguf_naive;
@@ -10,6 +11,7 @@ pub mod gpt2_model;
 pub mod gpt2_session;
 pub mod index_lies;
 pub mod index_raw;
+pub mod json_raw;
 pub mod json_serde;
 pub mod lent_vs_owned;
 pub mod limits;
@@ -53,6 +55,7 @@ macro_rules! targets {
 
 targets! {
     any_bytes,
+    cli_inputs,
     gguf_generated,
     gguf_lies,
     gguf_naive,
@@ -62,6 +65,7 @@ targets! {
     gpt2_session,
     index_lies,
     index_raw,
+    json_raw,
     json_serde,
     lent_vs_owned,
     limits,

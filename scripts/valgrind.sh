@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What maps files, under valgrind: the commands that read tensors' bytes from a mapping, over the small files of the corpus,
-# accepted and refused, and the tests of mapped and sealed bytes. Any invalid access is an error, and so is a decision that
-# rests on memory that was never written.
+# What maps files, under valgrind: the commands that read tensors' bytes from a mapping (`check --deep`, `hash`, `diff`), over
+# small files of the corpus, accepted and refused. Any invalid access is an error, and so is a decision that rests on memory
+# that was never written.
 #
 # Valgrind knows no AVX-512, and the program finds out at run time what the machine has: what it is told there is that of the
 # machine that valgrind plays, without it. Kernels are held down to AVX2 besides (TENSORGATE_SIMD).
 #
-# MOST     files of each kind that are looked at (12)
+# MOST     files of each kind that each command has a run for (12); ten times as many are checked
 # PROGRAM  the program, to build none
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -19,7 +19,6 @@ if [ -z "$program" ]; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Never the rounding of what a clock or a core count says: one thread, no progress.
 export TENSORGATE_SIMD=avx2
 check=(valgrind -q --error-exitcode=99 --leak-check=no)
 runs=0 failed=0
@@ -38,22 +37,26 @@ watched() {
     tail -n 25 "$work/err"
 }
 
-# Every n-th, so that all kinds come up.
-some() { find "$@" -type f -size -64k | sort | awk -v most="$most" '{ all[NR] = $0 }
-    END { step = NR > most ? NR / most : 1; for (at = 1; at <= NR; at += step) print all[int(at)] }'; }
-mapfile -t accepted < <(some corpus/accept -name '*.safetensors'; some corpus/accept -name '*.gguf'; some tests/data/tiny-gpt2-gguf)
-mapfile -t refused < <(some corpus/reject -name '*.safetensors'; some corpus/reject -name '*.gguf'; some corpus/deep)
-mapfile -t indexes < <(some corpus/sets -name '*.index.json')
-for file in "${accepted[@]}"; do
-    watched 0 1 -- check --no-policy --deep --quiet --jobs 1 "$file"
+# Every n-th of the small files, so that all kinds come up: some COUNT WHERE…
+some() {
+    local count=$1
+    shift
+    find "$@" -type f -size -64k | sort | awk -v most="$count" '{ all[NR] = $0 }
+        END { step = NR > most ? NR / most : 1; for (at = 1; at <= NR; at += step) print all[int(at)] }'
+}
+# each COUNT FOLDER: of both formats.
+each() { some "$1" "$2" -name '*.safetensors'; some "$1" "$2" -name '*.gguf'; }
+mapfile -t accepted < <(each $((most * 10)) corpus/accept; some $((most * 10)) tests/data/tiny-gpt2-gguf -name '*.gguf')
+mapfile -t refused < <(each $((most * 10)) corpus/reject; some $((most * 10)) corpus/deep)
+mapfile -t indexes < <(some $((most * 10)) corpus/sets -name '*.index.json')
+how=(check --no-policy --deep --quiet --jobs 1)
+watched 0 1 -- "${how[@]}" "${accepted[@]}"
+watched 1 -- "${how[@]}" "${refused[@]}"
+watched 0 1 2 -- "${how[@]}" "${indexes[@]}"
+mapfile -t few < <(each "$most" corpus/accept; some "$most" tests/data/tiny-gpt2-gguf -name '*.gguf')
+for file in "${few[@]}"; do
     watched 0 -- hash --quiet --jobs 1 "$file"
     watched 0 -- diff --quiet --jobs 1 "$file" "$file"
 done
-for file in "${refused[@]}" "${indexes[@]}"; do
-    watched 0 1 2 -- check --no-policy --deep --quiet --jobs 1 "$file"
-done
-# A whole model: mapped, run, written as the other format and read again.
-model=tests/data/tiny-gpt2
-[ ! -d $model ] || watched 0 1 -- check --no-policy --deep --quiet --jobs 1 $model
 [ $failed -eq 0 ] || exit 1
 echo "ok  valgrind, $(git rev-parse --short HEAD): $runs runs over $((${#accepted[@]} + ${#refused[@]} + ${#indexes[@]})) files, nothing found, $SECONDS s"

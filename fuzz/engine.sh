@@ -30,6 +30,8 @@ dictionary() {
     case $1 in
         *_generated | *_lies | quant | slices | typed | writer) ;;
         gguf_*) echo -dict=dict/gguf.dict ;;
+        cli_inputs) echo -dict=dict/cli.dict ;;
+        json_raw) echo -dict=dict/json.dict ;;
         index_*) echo -dict=dict/index.dict ;;
         *) echo -dict=dict/safetensors.dict ;;
     esac

@@ -2,6 +2,8 @@
 
 pub mod gguf;
 pub mod gguf_lies;
+pub mod index;
+pub mod index_lies;
 pub mod lies;
 mod lies_json;
 mod lies_layout;

@@ -72,13 +72,14 @@ const CHARS: [char; 24] = [
     '\u{1f600}',
 ];
 
-fn text(u: &mut Unstructured<'_>) -> Result<String> {
+/// A short text, with a liking for characters that mean something.
+pub(super) fn text(u: &mut Unstructured<'_>) -> Result<String> {
     let len = u.int_in_range(0..=12)?;
     (0..len).map(|_| if rare(u, 8) { char::arbitrary(u) } else { u.choose(&CHARS).copied() }).collect()
 }
 
 /// A text that is none of `taken`.
-fn fresh(u: &mut Unstructured<'_>, taken: &[String]) -> Result<String> {
+pub(super) fn fresh(u: &mut Unstructured<'_>, taken: &[String]) -> Result<String> {
     let mut text = text(u)?;
     while taken.contains(&text) || text == "__metadata__" {
         text.push_str(&taken.len().to_string());

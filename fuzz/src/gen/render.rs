@@ -170,7 +170,7 @@ pub const fn name(field: Field) -> &'static str {
 }
 
 /// One to three bytes of white space.
-fn space(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+pub(super) fn space(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let len = u.int_in_range(1..=3)?;
     (0..len).map(|_| u.choose(b" \t\n\r").copied()).collect()
 }

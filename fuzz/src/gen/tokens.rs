@@ -8,12 +8,14 @@ pub const FRAME: u64 = 8;
 /// Which object a token belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// The header itself.
+    /// The header itself, or the whole index.
     Header,
     /// A tensor's entry.
     Entry,
-    /// The value of `__metadata__`.
+    /// The value of `__metadata__`; of an index its `metadata`, and any object inside it.
     Metadata,
+    /// The `weight_map` of an index.
+    Map,
 }
 
 /// A field of an entry.
@@ -44,6 +46,10 @@ pub enum Role {
     Comma(Level),
     /// A string as a value: a dtype's tag or a metadata value.
     Text,
+    /// A shard's name in an index.
+    Shard,
+    /// A number in an index's metadata.
+    Number,
     /// `[`
     ArrayOpen,
     /// `,` between integers.
@@ -52,7 +58,7 @@ pub enum Role {
     ArrayClose,
     /// A dimension or an offset.
     Int,
-    /// `null`
+    /// `null`, or in an index's metadata `true` or `false`.
     Null,
     /// White space behind the header's object.
     Padding,

@@ -1,6 +1,7 @@
 //! One module a target: `check` panics where a promise is broken; `seed` makes a target's input from a file.
 
 pub mod any_bytes;
+pub mod cli_inputs;
 pub mod gguf_generated;
 pub mod gguf_lies;
 pub mod gguf_naive;
@@ -8,7 +9,9 @@ pub mod gguf_raw;
 pub mod gpt2_config;
 pub mod gpt2_model;
 pub mod gpt2_session;
+pub mod index_lies;
 pub mod index_raw;
+pub mod json_raw;
 pub mod json_serde;
 pub mod lent_vs_owned;
 pub mod limits;
@@ -52,6 +55,7 @@ macro_rules! targets {
 
 targets! {
     any_bytes,
+    cli_inputs,
     gguf_generated,
     gguf_lies,
     gguf_naive,
@@ -59,7 +63,9 @@ targets! {
     gpt2_config,
     gpt2_model,
     gpt2_session,
+    index_lies,
     index_raw,
+    json_raw,
     json_serde,
     lent_vs_owned,
     limits,

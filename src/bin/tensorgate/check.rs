@@ -1,9 +1,9 @@
 //! `tensorgate check`: a verdict for each file.
 
-mod baseline;
-mod cache;
+pub(crate) mod baseline;
+pub(crate) mod cache;
 mod deep;
-mod policy;
+pub(crate) mod policy;
 mod run;
 
 use std::io::{self, IsTerminal};

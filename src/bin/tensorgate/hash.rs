@@ -1,8 +1,8 @@
 //! `tensorgate hash`: a manifest of digests, or a model held against one.
 
 mod digest;
-mod manifest;
-mod parse;
+pub(crate) mod manifest;
+pub(crate) mod parse;
 mod verify;
 
 use std::io::{self, Write};

@@ -26,6 +26,8 @@ mod metadata;
 mod open;
 mod output;
 mod parts;
+#[cfg(fuzzing)]
+pub mod probe;
 mod quantize;
 mod report;
 mod side;
@@ -105,8 +107,7 @@ fn complain_of(path: &std::path::Path, error: &impl std::fmt::Display) {
 /// Says something that is escaped already, in one line or several.
 fn say(message: &str) {
     use io::Write;
-    let lines: Vec<String> = message.lines().map(text::printable).collect();
-    writeln!(io::stderr(), "tensorgate: {}", lines.join("\n")).unwrap_or_default();
+    writeln!(io::stderr(), "tensorgate: {}", text::message(message)).unwrap_or_default();
 }
 
 /// Says something on standard error; where that is closed too, there is nobody to tell.

@@ -20,13 +20,6 @@ pub(crate) fn ascii(text: &str) -> String {
     out
 }
 
-/// Text that is escaped already: what is not printable ASCII all the same is escaped, and a backslash stays one.
-pub(crate) fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    text.chars().for_each(|c| if c == '\\' { out.push(c) } else { push(&mut out, c) });
-    out
-}
-
 /// The text with its lines joined, and everything else but printable ASCII escaped.
 pub(crate) fn lines(text: &str) -> String {
     ascii(&text.lines().collect::<Vec<_>>().join(" "))
@@ -57,6 +50,30 @@ pub(crate) fn path(path: &Path) -> String {
     out
 }
 
+/// Lines of a message, and bytes of each of them.
+const MESSAGE: (usize, usize) = (60, 2_000);
+
+/// A message of several lines that are escaped already: what is not printable ASCII all the same is escaped, and a backslash
+/// stays one. What is quoted in it may be as long as a file, and is cut.
+pub(crate) fn message(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines().take(MESSAGE.0) {
+        let mut shown = String::new();
+        for c in line.chars() {
+            if shown.len() > MESSAGE.1 {
+                write!(shown, "... ({} bytes)", line.len()).unwrap_or_default();
+                break;
+            }
+            if c == '\\' { shown.push(c) } else { push(&mut shown, c) }
+        }
+        lines.push(shown);
+    }
+    if text.lines().nth(MESSAGE.0).is_some() {
+        lines.push("...".to_owned());
+    }
+    lines.join("\n")
+}
+
 /// The text escaped, and cut after `columns` columns.
 pub(crate) fn short(text: &str, columns: usize) -> String {
     let mut out = String::new();
@@ -72,8 +89,15 @@ pub(crate) fn short(text: &str, columns: usize) -> String {
     out
 }
 
+/// Bytes of a name that could have been meant.
+const LONGEST: usize = 200;
+
 /// The name that was probably meant, if one is like it.
 pub(crate) fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    // A name that is longer than any is none that was meant, and would be compared for long.
+    if wrong.len() > LONGEST {
+        return None;
+    }
     let likeness = |name: &'n str| (strsim::jaro_winkler(wrong, name), name);
     let best = names.map(likeness).max_by(|(a, _), (b, _)| a.total_cmp(b));
     best.filter(|(likeness, _)| *likeness > 0.85).map(|(_, name)| name)
@@ -129,8 +153,22 @@ mod tests {
     #[test]
     fn nothing_but_ascii() {
         assert_eq!(ascii("a\u{1b}[2J\u{e9}\n"), "a\\u{1b}[2J\\u{e9}\\n");
-        assert_eq!(printable("a\u{1b}[2J\\u{e9}"), "a\\u{1b}[2J\\u{e9}");
         assert_eq!(path(Path::new("a b/\u{202e}")), "a b/\\u{202e}");
+    }
+
+    #[test]
+    fn messages_are_cut() {
+        assert_eq!(message("a\u{1b}\\n\n\u{e9}"), "a\\u{1b}\\n\n\\u{e9}");
+        let long = message(&"\u{e9}".repeat(100_000));
+        assert!(long.len() < 2_100 && long.ends_with("... (200000 bytes)"), "{}", long.len());
+        let many = message(&"a\n".repeat(100_000));
+        assert_eq!((many.lines().count(), many.lines().last()), (61, Some("...")));
+    }
+
+    #[test]
+    fn what_is_far_too_long_is_nothing_that_was_meant() {
+        assert_eq!(nearest("heade", ["header"].into_iter()), Some("header"));
+        assert_eq!(nearest(&"header".repeat(40), ["header"].into_iter()), None);
     }
 
     #[cfg(unix)]

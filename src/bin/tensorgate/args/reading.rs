@@ -10,7 +10,7 @@ use crate::judge::Options;
 const GGUF_HEADER: u64 = 256 * 1024 * 1024;
 
 /// How files are read.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Reading {
     /// The longest safetensors header, in bytes of JSON [default: 100000000].
     #[arg(long, value_name = "BYTES")]

@@ -34,7 +34,7 @@ struct Document {
 /// One finding of one file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+pub(crate) struct Entry {
     /// From the baseline's folder on, with `/`; bytes that are no UTF-8 as `%ff`.
     path: String,
     code: String,
@@ -120,11 +120,9 @@ impl Baseline {
     pub(crate) fn finish(self) -> Result<Option<usize>, String> {
         let Some(found) = self.found else { return Ok(None) };
         let count = found.len();
-        let document = Document { version: VERSION, findings: found.into_iter().collect() };
         let told = |error: &dyn std::fmt::Display| format!("the baseline could not be written: {error}");
         let mut file = Atomic::create(&self.path).map_err(|error| told(&error))?;
-        serde_json::to_writer_pretty(&mut file, &document).map_err(|error| told(&error))?;
-        file.write_all(b"\n").map_err(|error| told(&error))?;
+        write(&mut file, found.into_iter().collect()).map_err(|error| told(&error))?;
         file.commit().map_err(|error| told(&error))?;
         Ok(Some(count))
     }
@@ -156,11 +154,26 @@ fn plain(bytes: &[u8]) -> String {
     out
 }
 
+/// Writes a baseline.
+pub(crate) fn write(out: &mut impl Write, findings: Vec<Entry>) -> std::io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &Document { version: VERSION, findings })?;
+    out.write_all(b"\n")
+}
+
 fn read(path: &Path) -> Result<Vec<Entry>, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let mut text = Vec::new();
     file.take(MOST).read_to_end(&mut text).map_err(|error| error.to_string())?;
-    let document: Document = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    parse(&text)
+}
+
+/// The entries of a baseline.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub(crate) fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
+    let document: Document = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     if document.version == VERSION {
         Ok(document.findings)
     } else {

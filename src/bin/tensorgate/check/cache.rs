@@ -71,7 +71,7 @@ impl Cache {
         if !cfg!(unix) {
             return Err("a cache needs the identity of files, which this system does not tell".to_owned());
         }
-        let mut cache = Self { path: path.to_owned(), terms: terms(args, policy), known: HashMap::new() };
+        let mut cache = Self::new(path, terms(args, policy));
         let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(cache),
@@ -80,15 +80,19 @@ impl Cache {
         if let Some(why) = identity::distrust(path, &file) {
             return Err(format!("the cache {shown} {why}"));
         }
-        if !cache.read(file) {
+        if !cache.read(BufReader::new(file.take(MOST))) {
             return Err(format!("{shown} is there and is no cache: name another file"));
         }
         Ok(cache)
     }
 
+    /// One with nothing in it.
+    pub(crate) fn new(path: &Path, terms: String) -> Self {
+        Self { path: path.to_owned(), terms, known: HashMap::new() }
+    }
+
     /// Whether it was a cache at all, or nothing.
-    fn read(&mut self, file: File) -> bool {
-        let mut reader = BufReader::new(file.take(MOST));
+    pub(crate) fn read(&mut self, mut reader: impl BufRead) -> bool {
         let mut first = Vec::new();
         if reader.by_ref().take(4096).read_until(b'\n', &mut first).is_err() {
             return false;
@@ -131,12 +135,25 @@ impl Cache {
         let mut file = Atomic::create(&self.path).map_err(|error| told(&error))?;
         // What is gone or has changed meanwhile would only be carried along.
         let same = |entry: &&Entry| Identity::of(Path::new(&entry.path)).as_ref() == Some(&entry.identity);
-        let mut all: Vec<&Entry> = self.known.values().filter(same).collect();
-        all.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        let written = line(&mut file, &self.head());
-        let written = written.and_then(|()| all.into_iter().try_for_each(|entry| line(&mut file, entry)));
-        written.map_err(|error| told(&error))?;
+        let all: Vec<&Entry> = self.known.values().filter(same).collect();
+        self.write(&mut file, all).map_err(|error| told(&error))?;
         file.commit().map_err(|error| told(&error))
+    }
+
+    /// Writes these entries behind what they depend on.
+    fn write(&self, out: &mut impl Write, mut entries: Vec<&Entry>) -> std::io::Result<()> {
+        entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        line(out, &self.head())?;
+        entries.into_iter().try_for_each(|entry| line(out, entry))
+    }
+
+    /// All entries, as they are written whether or not their files are still there; and how many make a report.
+    #[cfg(fuzzing)]
+    pub(crate) fn again(&self) -> std::io::Result<(Vec<u8>, usize)> {
+        let mut out = Vec::new();
+        self.write(&mut out, self.known.values().collect())?;
+        let good = |entry: &&Entry| entry.report(Path::new(&entry.path)).is_some();
+        Ok((out, self.known.values().filter(good).count()))
     }
 }
 

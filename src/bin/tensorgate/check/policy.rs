@@ -3,13 +3,13 @@
 mod allowed;
 mod file;
 mod level;
+mod pattern;
 
 use std::path::{Path, PathBuf};
 
-use glob::{MatchOptions, Pattern};
-
 pub(crate) use allowed::Allowlist;
 pub(crate) use level::{Level, Levels};
+pub(crate) use pattern::Pattern;
 
 use crate::args::{Check, Reading};
 use crate::judge::Options;
@@ -72,11 +72,20 @@ impl Policy {
 
     fn read(path: PathBuf) -> Result<Self, String> {
         let shown = crate::text::path(&path);
-        let told = |error: &dyn std::fmt::Display| format!("the policy {shown} cannot be used: {error}");
-        let text = read_small(&path).map_err(|error| told(&error))?;
-        let absolute = std::path::absolute(&path).map_err(|error| told(&error))?;
+        let told = |error| format!("the policy {shown} cannot be used: {error}");
+        let text = read_small(&path).map_err(told)?;
+        Self::parse(path, text).map_err(told)
+    }
+
+    /// The policy that stands at `path` and says `text`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, in words, with the line.
+    pub(crate) fn parse(path: PathBuf, text: String) -> Result<Self, String> {
+        let absolute = std::path::absolute(&path).map_err(|error| error.to_string())?;
         let folder = absolute.parent().unwrap_or(Path::new("/")).to_owned();
-        let file = file::parse(&text).map_err(|error| told(&error))?;
+        let file = file::parse(&text)?;
         let mut base = Demand::default();
         file.table.apply(&mut base);
         Ok(Self {
@@ -176,9 +185,7 @@ pub(crate) fn read_small(path: &Path) -> Result<String, String> {
 }
 
 fn any(patterns: &[Pattern], path: &Path) -> bool {
-    let how = MatchOptions { case_sensitive: true, require_literal_separator: true, ..MatchOptions::default() };
-    let text = path.to_string_lossy();
-    patterns.iter().any(|pattern| pattern.matches_with(&text, how))
+    patterns.iter().any(|pattern| pattern.matches(path))
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub(super) struct FileLine {
 
 /// All of it; both lists ascend by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Manifest {
+pub(crate) struct Manifest {
     pub(super) tensors: Vec<TensorLine>,
     pub(super) files: Vec<FileLine>,
 }
@@ -68,7 +68,7 @@ impl Manifest {
     }
 
     /// Writes it as text.
-    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{MAGIC}")?;
         writeln!(out, "model  {}  {}", digest(&self.model()), self.tensors.len())?;
         for tensor in &self.tensors {

@@ -26,7 +26,8 @@ pub(super) fn read(path: &Path) -> Result<Manifest, String> {
 /// A line's number, from 1 on, and what is wrong with it.
 type Fault = (usize, &'static str);
 
-fn manifest(bytes: &[u8]) -> Result<Manifest, Fault> {
+/// The manifest in a text; the error is a line's number and what is wrong with it.
+pub(crate) fn manifest(bytes: &[u8]) -> Result<Manifest, Fault> {
     let line_of = |at: usize| bytes.iter().take(at).filter(|byte| **byte == b'\n').count().saturating_add(1);
     if let Some(at) = bytes.iter().position(|byte| !matches!(byte, b' '..=b'~' | b'\n')) {
         return Err((line_of(at), "a character that is not printable ASCII"));

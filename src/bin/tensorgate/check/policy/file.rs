@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use clap::ValueEnum;
-use glob::Pattern;
 use serde::Deserialize;
 use tensorgate::gguf::GgmlType;
 use tensorgate::{Dtype, Limits};
 
-use super::{Demand, Level, Levels};
+use super::{Demand, Level, Levels, Pattern};
 use crate::args::Allowed;
 use crate::report::Format;
 use crate::text;

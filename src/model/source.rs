@@ -73,11 +73,12 @@ impl<'t> Source<'t> {
             let rest = num::narrow(start).and_then(|start| tensor.bytes().get(start..));
             return Ok(rest.and_then(|rest| rest.get(..len)));
         };
-        if self.buffer.len() != len {
+        if self.buffer.len() < len {
+            // Asked for as zeros, which the system has at hand.
             let memory = ReadError::Memory { wanted: self.in_use };
-            self.buffer.try_reserve_exact(len.saturating_sub(self.buffer.len())).map_err(|_| memory)?;
-            self.buffer.resize(len, 0);
+            self.buffer = bytemuck::allocation::try_zeroed_vec(len).map_err(|()| memory)?;
         }
+        self.buffer.truncate(len);
         file.read(&mut self.buffer, tensor.span().start().saturating_add(start))?;
         Ok(Some(&self.buffer))
     }

@@ -79,10 +79,10 @@ impl Plan<'_> {
     {
         let Some(output) = self.outputs.get(index) else { return Ok(()) };
         let path = self.model.files().get(output.source.file()).map_or(Path::new(""), ModelFile::path);
-        let lost = |error| unread(&output.source, path, error);
-        let mut source = Source::open(&output.source, path).map_err(lost)?;
+        let refuse = |error| unread(&output.source, path, error);
+        let mut source = Source::open(&output.source, path).map_err(refuse)?;
         let loss = stream(&self.conversion, output, &mut source, &mut |bytes| Ok(tensor.write(bytes)?))?;
-        source.unchanged().map_err(lost)?;
+        source.unchanged().map_err(refuse)?;
         let changed = output.element.dtype() != output.source.element().dtype() || output.element.dtype().is_none();
         if let Some(place) = losses.get_mut(index).filter(|_| changed && output.element != output.source.element())
         {

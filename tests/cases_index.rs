@@ -456,3 +456,14 @@ fn tensors_of_others_hide_none_that_is_missing() {
     assert!(["\"y\"", "\"one\"", "\"two\""].iter().all(|name| said.contains(name)), "{said}");
     assert!(index.check_total(3).unwrap().is_warning());
 }
+
+/// By their places in the order of the names, whatever the order of the file.
+#[test]
+fn tensors_by_their_places() {
+    let text = r#"{"weight_map":{"b":"x.safetensors","a":"y.safetensors"}}"#;
+    let index = ShardIndex::open(text.as_bytes()).unwrap();
+    let at = |place| index.get(place).map(|entry| (entry.name().to_cow(), entry.shard().to_cow()));
+    assert_eq!(at(0), Some(("a".into(), "y.safetensors".into())));
+    assert_eq!(at(1), Some(("b".into(), "x.safetensors".into())));
+    assert_eq!(at(2), None);
+}

@@ -32,6 +32,9 @@ mod index;
 mod inspect;
 #[path = "cli/interop.rs"]
 mod interop;
+#[cfg(target_os = "linux")]
+#[path = "cli/memory.rs"]
+mod memory;
 #[path = "cli/metadata.rs"]
 mod metadata;
 #[path = "cli/noise.rs"]

@@ -303,14 +303,14 @@ impl fmt::Debug for Head {
 
 /// Opens a file for reading without waiting for a writer, should it be a pipe by now.
 #[cfg(unix)]
-fn unwaiting(path: &Path) -> io::Result<File> {
+pub(super) fn unwaiting(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY).bits().cast_signed();
     File::options().read(true).custom_flags(flags).open(path)
 }
 
 #[cfg(not(unix))]
-fn unwaiting(path: &Path) -> io::Result<File> {
+pub(super) fn unwaiting(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 

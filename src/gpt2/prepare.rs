@@ -119,7 +119,8 @@ fn share_out(mut work: Vec<Work<'_>>) -> Option<()> {
     thread::scope(|scope| {
         let each =
             |share: Vec<Work<'_>>| share.into_iter().try_for_each(|(plan, matrix, place)| one(plan, matrix, place));
-        let workers: Vec<_> = shares.into_iter().map(|(_, share)| scope.spawn(move || each(share))).collect();
+        let start = |(_, share)| thread::Builder::new().spawn_scoped(scope, move || each(share)).ok();
+        let workers = shares.into_iter().map(start).collect::<Option<Vec<_>>>()?;
         workers.into_iter().try_for_each(|worker| worker.join().unwrap_or(None))
     })
 }

@@ -68,6 +68,13 @@ pub enum Problem {
         /// Elements in a block.
         block: u64,
     },
+    /// A tensor's bytes could not be read: its file was cut or written meanwhile, or cannot be read any more.
+    Unread {
+        /// The tensor.
+        name: String,
+        /// Why.
+        why: String,
+    },
     /// More memory would be needed than is allowed.
     Memory {
         /// What needs it.
@@ -106,6 +113,7 @@ impl fmt::Display for Problem {
             Self::Blocks { name, row, block } => {
                 write!(f, "tensor {name} has rows of {row}, which are not whole blocks of {block}")
             }
+            Self::Unread { name, why } => write!(f, "tensor {name} cannot be read: {why}"),
             Self::Memory { what, needed: u64::MAX, limit } => {
                 write!(f, "{what} needs more memory than can be counted, allowed: {limit} bytes")
             }

@@ -1,10 +1,13 @@
 //! The weights, where they stand in the file.
 
+use std::path::Path;
+
 use super::config::{Config, Fields};
 use super::names::{Names, Part};
 use super::problem::{Problem, Problems, shown};
+use crate::file::ReadError;
 use crate::gguf::Endian;
-use crate::model::{ElementType, Model, Tensor};
+use crate::model::{ElementType, Model, ModelFile, Source, Tensor};
 use crate::num;
 use crate::simd::{self, Packed, ShapeError, WeightType};
 
@@ -168,10 +171,10 @@ pub(super) fn load(model: &Model, fields: &Fields, limit: u64) -> Result<(Config
         problems.push(Problem::Memory { what: "the model's biases and norms", needed: vectors, limit });
     }
     Problems::none_of(problems)?;
-    let weights = build(model, names, &config, own_head);
-    // Every tensor was seen above: what there was not is memory.
-    let what = "the model's biases and norms";
-    let weights = weights.ok_or(Problem::Memory { what, needed: vectors, limit })?;
+    let weights = build(model, names, &config, own_head).map_err(|lost| match lost {
+        Lost::Memory => Problem::Memory { what: "the model's biases and norms", needed: vectors, limit },
+        Lost::Unread { name, why } => Problem::Unread { name, why },
+    })?;
     Ok((config, weights, notes))
 }
 
@@ -202,7 +205,13 @@ fn check(tensor: &Tensor, is_matrix: bool, expected: &[u64], problems: &mut Vec<
     problems.push(Problem::Type { name: name(), found });
 }
 
-fn build(model: &Model, names: Names, config: &Config, own_head: bool) -> Option<Weights> {
+/// Why there are no weights where every tensor was seen to be there.
+enum Lost {
+    Memory,
+    Unread { name: String, why: String },
+}
+
+fn build(model: &Model, names: Names, config: &Config, own_head: bool) -> Result<Weights, Lost> {
     let layout = if names.is_columns() { Layout::Columns } else { Layout::Rows };
     let matrix = |name: &str, layout: Layout| {
         let tensor = model.get(name)?;
@@ -211,17 +220,19 @@ fn build(model: &Model, names: Names, config: &Config, own_head: bool) -> Option
         let (inputs, outputs) = if layout == Layout::Rows { (columns, rows) } else { (rows, columns) };
         Some(Matrix { kind: kind(&tensor)?, layout, inputs, outputs, bytes: Bytes::File(tensor) })
     };
+    let matrix = |name: &str, layout: Layout| matrix(name, layout).ok_or(Lost::Memory);
+    let vector = |name: String| vector(model, &model.get(&name).ok_or(Lost::Memory)?);
     let linear = |stem: String| {
-        let bias = vector(&model.get(&format!("{stem}.bias"))?)?;
-        Some(Linear { matrix: matrix(&format!("{stem}.weight"), layout)?, bias })
+        let bias = vector(format!("{stem}.bias"))?;
+        Ok(Linear { matrix: matrix(&format!("{stem}.weight"), layout)?, bias })
     };
     let norm = |stem: String| {
-        let weight = vector(&model.get(&format!("{stem}.weight"))?)?;
-        Some(Norm { weight, bias: vector(&model.get(&format!("{stem}.bias"))?)? })
+        let weight = vector(format!("{stem}.weight"))?;
+        Ok(Norm { weight, bias: vector(format!("{stem}.bias"))? })
     };
     let block = |layer: u64| {
         let name = |part| names.block(layer, part);
-        Some(Block {
+        Ok(Block {
             norm_1: norm(name(Part::Norm1))?,
             qkv: linear(name(Part::Qkv))?,
             proj: linear(name(Part::Proj))?,
@@ -232,11 +243,11 @@ fn build(model: &Model, names: Names, config: &Config, own_head: bool) -> Option
     };
     let layers = num::widen(config.n_layer());
     let mut blocks = Vec::new();
-    blocks.try_reserve_exact(config.n_layer()).ok()?;
+    blocks.try_reserve_exact(config.n_layer()).map_err(|_| Lost::Memory)?;
     for layer in 0..layers {
         blocks.push(block(layer)?);
     }
-    Some(Weights {
+    Ok(Weights {
         embedding: matrix(&names.embedding(), Layout::Rows)?,
         positions: matrix(&names.positions(), Layout::Rows)?,
         blocks,
@@ -245,12 +256,18 @@ fn build(model: &Model, names: Names, config: &Config, own_head: bool) -> Option
     })
 }
 
-/// A vector's values.
-fn vector(tensor: &Tensor) -> Option<Vec<f32>> {
-    let len = num::narrow(tensor.elements())?;
+/// A vector's values, read rather than mapped: they are copied anyway, and so a file that was cut meanwhile is an error.
+fn vector(model: &Model, tensor: &Tensor) -> Result<Vec<f32>, Lost> {
+    let (len, kind) = num::narrow(tensor.elements()).zip(kind(tensor)).ok_or(Lost::Memory)?;
     let mut values = Vec::new();
-    values.try_reserve_exact(len).ok()?;
+    values.try_reserve_exact(len).map_err(|_| Lost::Memory)?;
     values.resize(len, 0.0);
-    simd::Matrix::new(kind(tensor)?, tensor.bytes(), 1, len).ok()?.decode_row(0, &mut values).ok()?;
-    Some(values)
+    let path = model.files().get(tensor.file()).map_or(Path::new(""), ModelFile::path);
+    let unread = |error: ReadError| Lost::Unread { name: shown(tensor.name()), why: error.to_string() };
+    let mut source = Source::open(tensor, path).map_err(unread)?;
+    let bytes = source.next(usize::MAX).map_err(unread)?.unwrap_or_default();
+    let row = simd::Matrix::new(kind, bytes, 1, len);
+    row.and_then(|row| row.decode_row(0, &mut values)).map_err(|_| Lost::Memory)?;
+    source.unchanged().map_err(unread)?;
+    Ok(values)
 }

@@ -34,6 +34,7 @@ pub mod names;
 mod open;
 mod options;
 mod sharded;
+mod source;
 mod split;
 mod table;
 mod tensor;
@@ -51,6 +52,7 @@ pub use error::{ModelError, ModelErrorKind};
 pub use file::ModelFile;
 pub use metadata::{Metadata, MetadataValue};
 pub use options::Options;
+pub(crate) use source::Source;
 pub use tensor::Tensor;
 
 use crate::Error;

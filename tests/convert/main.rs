@@ -11,6 +11,7 @@ mod gpt2;
 mod layout;
 mod pairs;
 mod saving;
+mod sources;
 
 use std::fs;
 use std::path::{Path, PathBuf};

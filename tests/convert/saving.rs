@@ -93,27 +93,3 @@ fn progress_is_told_of_every_byte() {
         assert_eq!(told.load(Ordering::Relaxed), plan.byte_len());
     }
 }
-
-/// A file that is written while it is read is no source: what came of it would be neither the old one nor the new one.
-#[test]
-fn a_source_that_changes_meanwhile_is_refused() {
-    let place = Place::new();
-    let bytes = f32s(&vec![1.5; 300_000]);
-    let source = place.safetensors("a.safetensors", &[("a", Dtype::F32, &[300_000], &bytes)]);
-    let path = place.at("a.safetensors");
-    let write = |_: u64| {
-        let text = std::fs::read(&path).unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        std::fs::write(&path, text).unwrap();
-    };
-    let error = place.convert(&source, &to_gguf().with_progress(&write), "a.gguf").unwrap_err();
-    assert_eq!(error.to_string(), "the file was written while it was read");
-    assert_eq!(place.names(), ["a.safetensors"]);
-    // One that another takes the place of stays as it is for whoever has it open.
-    let replace = |_: u64| {
-        std::fs::write(place.at("b"), b"another").unwrap();
-        std::fs::rename(place.at("b"), &path).unwrap();
-    };
-    let source = Model::open(&path).unwrap();
-    place.convert(&source, &to_gguf().with_progress(&replace), "a.gguf").unwrap();
-}

@@ -140,6 +140,7 @@ fn rows_that_are_no_whole_blocks() {
             let want = if fits { Ok(()) } else { Err(PlanError::RowBlocks { index: 1, kind: *kind }) };
             assert_eq!(outcome.map(|_| ()), want, "{kind} {row}");
             assert_eq!(spec.byte_len().is_some(), fits);
+            assert_eq!((spec.with_name("v").name(), spec.with_name("v").kind()), ("v".into(), *kind));
         }
     }
     // A scalar is one element.

@@ -69,13 +69,16 @@ impl Made {
         self
     }
 
-    fn load_with(&self, config: Option<&str>, options: &LoadOptions) -> Result<Gpt2, Problems> {
+    fn file(&self) -> Vec<u8> {
         let tensors = self
             .tensors
             .iter()
             .map(|(name, dtype, shape, bytes)| TensorSpec::new(name.as_str(), *dtype, shape).with_bytes(bytes));
-        let file = safetensors::serialize(tensors, None::<[(&str, &str); 0]>).unwrap();
-        let model = Model::from_reader(Cursor::new(file), &Options::default()).unwrap();
+        safetensors::serialize(tensors, None::<[(&str, &str); 0]>).unwrap()
+    }
+
+    fn load_with(&self, config: Option<&str>, options: &LoadOptions) -> Result<Gpt2, Problems> {
+        let model = Model::from_reader(Cursor::new(self.file()), &Options::default()).unwrap();
         Gpt2::new(&model, config.map(str::as_bytes), options)
     }
 
@@ -291,4 +294,21 @@ fn weights_brought_into_blocks() {
     let options = LoadOptions { quantize: Some(Quantize::Q8_0), ..LoadOptions::default() };
     let model = made.load_with(Some(&made.config), &options).unwrap();
     assert_eq!(logits(&model).len(), 10);
+}
+
+/// A file that was cut since it was opened: biases and norms are read, so that loading is an error and no signal.
+#[test]
+#[cfg(unix)]
+fn a_file_that_was_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    let (made, file) = (Made::new(""), Made::new("").file());
+    std::fs::write(&path, &file).unwrap();
+    let model = Model::open(&path).unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(100).unwrap();
+    let problems = Gpt2::new(&model, Some(made.config.as_bytes()), &LoadOptions::default()).unwrap_err();
+    let told: Vec<&Problem> = problems.iter().collect();
+    let [Problem::Unread { name, why }] = told.as_slice() else { panic!("{problems}") };
+    assert!(name.ends_with(".weight") || name.ends_with(".bias"), "{name}");
+    assert_eq!(*why, format!("the file changed while it was read: {} bytes before, 100 after", file.len()));
 }

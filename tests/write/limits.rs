@@ -105,12 +105,16 @@ fn header_len() {
 /// Nothing is kept that a header could not hold: callers without an end are refused.
 #[test]
 fn callers_without_an_end() {
-    let limits = Limits::default().with_header_len(10_000);
     let spec = TensorSpec::new("w", Dtype::U8, &ZERO);
-    let outcome = Plan::new(std::iter::repeat(spec), NO_METADATA, &limits);
-    assert_eq!(outcome.unwrap_err(), PlanError::HeaderLen { limit: 10_000 });
-    let outcome = Plan::new([spec], Some(std::iter::repeat(("", ""))), &limits);
-    assert_eq!(outcome.unwrap_err(), PlanError::HeaderLen { limit: 10_000 });
+    // The entries of a file take 50 bytes at the least for such a tensor, and 5 for a pair: they come upon the first limit
+    // exactly, and pass the second.
+    for limit in [10_000, 10_001] {
+        let limits = Limits::default().with_header_len(limit);
+        let outcome = Plan::new(std::iter::repeat(spec), NO_METADATA, &limits);
+        assert_eq!(outcome.unwrap_err(), PlanError::HeaderLen { limit });
+        let outcome = Plan::new([spec], Some(std::iter::repeat(("", ""))), &limits);
+        assert_eq!(outcome.unwrap_err(), PlanError::HeaderLen { limit });
+    }
 }
 
 /// A header of exactly 100,000,000 bytes is written and read; with a byte more of text it would be eight longer, and is

@@ -84,6 +84,11 @@ fn bits_that_are_no_whole_bytes() {
         refused([u8s("a"), TensorSpec::new("b", dtype, shape)], PlanError::SizeBits { index: 1 });
         assert_eq!(TensorSpec::new("b", dtype, shape).byte_len(), None);
     }
+    for (dtype, shape, bytes) in
+        [(Dtype::F4, &[6][..], 3), (Dtype::F6_E2M3, &[2, 2], 3), (Dtype::F64, &[], 8), (Dtype::U8, &[0], 0)]
+    {
+        assert_eq!(TensorSpec::new("b", dtype, shape).byte_len(), Some(bytes), "{dtype}");
+    }
 }
 
 #[test]

@@ -254,7 +254,7 @@ pub(crate) fn refuse(from: &Path, error: &ConvertError) -> Exit {
         complain("--allow-non-finite converts such values too");
     }
     match error {
-        ConvertError::Save(_) | ConvertError::Memory => Exit::Trouble,
+        ConvertError::Save(_) | ConvertError::Memory | ConvertError::Read { .. } => Exit::Trouble,
         _ => Exit::Rejected,
     }
 }

@@ -125,12 +125,14 @@ pub(crate) fn load(path: Option<&Path>, running: &Running) -> io::Result<Loaded>
     let files = Model::open(path).map_err(|error| io::Error::other(text::ascii(&error.to_string())))?;
     // Both take a moment, and neither needs the other.
     let (model, tokenizer) = thread::scope(|scope| {
-        let vocabulary = scope.spawn(|| vocabulary(path, &files));
+        let beside = || vocabulary(path, &files);
+        let started = thread::Builder::new().spawn_scoped(scope, beside);
         let model = Gpt2::of_files(&files, &running.load_options()).map_err(|error| match error {
             LoadError::Config(config, error) => named(&config, &error),
             error => named(path, &error),
         });
-        (model, vocabulary.join().unwrap_or(Ok(None)))
+        // Where there is no room for a thread, one after the other.
+        (model, started.map_or_else(|_| beside(), |thread| thread.join().unwrap_or(Ok(None))))
     });
     Ok(Loaded { model: model?, tokenizer: tokenizer?, name: text::path(path) })
 }

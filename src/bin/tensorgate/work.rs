@@ -154,7 +154,10 @@ impl Work {
         };
         thread::scope(|scope| {
             for _ in 1..self.jobs.get() {
-                scope.spawn(run);
+                // Where there is no room for another thread, these do it all.
+                if thread::Builder::new().spawn_scoped(scope, run).is_err() {
+                    break;
+                }
             }
             run();
         });

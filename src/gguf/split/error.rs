@@ -128,4 +128,14 @@ mod tests {
             assert!(shown.len() <= 200 && shown.bytes().all(|b| (b' '..=b'~').contains(&b)), "{shown}");
         }
     }
+
+    #[test]
+    fn what_is_known_of_the_place_is_told() {
+        let plain = SplitError::new(SplitErrorKind::Missing);
+        assert_eq!((plain.code(), plain.shard()), ("GG-SPLIT-MISSING", None));
+        assert_eq!(std::format!("{plain}"), "GG-SPLIT-MISSING: a shard is missing");
+        let whole = SplitError::new(SplitErrorKind::First).in_shard(2).put_at(40).wanting(0);
+        let want = "GG-SPLIT-FIRST in shard 2 at byte 40: the first shard must have split.no 0 (expected: 0)";
+        assert_eq!((whole.code(), std::format!("{whole}").as_str()), ("GG-SPLIT-FIRST", want));
+    }
 }

@@ -1,13 +1,15 @@
 //! A tensor's bytes in its new type, order and shape, a piece at a time.
 
 use std::borrow::ToOwned;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::vec::Vec;
 
 use super::{Conversion, ConvertError, Loss, Output};
-use crate::file::{Advice, SaveError};
+use crate::file::{ReadError, SaveError};
 use crate::gguf::{Endian, GgmlType};
-use crate::model::{ElementType, Tensor};
+use crate::model::{ElementType, Source, Tensor};
 use crate::num;
 use crate::quant::{self, NonFinite, QuantError, What};
 use crate::scan::Scan;
@@ -18,8 +20,8 @@ const PIECE: usize = 1 << 20;
 /// The largest block, in elements; all others divide it.
 const BLOCK: usize = 256;
 
-/// Bytes that are copied in one piece.
-const COPY: usize = 8 << 20;
+/// Bytes that are copied in one piece: they are still in the second cache when they are written.
+const COPY: usize = 512 << 10;
 
 /// Takes a tensor's bytes in order.
 pub(super) type Put<'p> = &'p mut dyn FnMut(&[u8]) -> Result<(), SaveError>;
@@ -27,19 +29,20 @@ pub(super) type Put<'p> = &'p mut dyn FnMut(&[u8]) -> Result<(), SaveError>;
 /// Values of a transposed tensor that are turned at once at the most.
 const TURN: usize = 16 << 20;
 
-/// Gives all bytes of `output` to `put`. Memory is taken for a piece, whatever the tensor is like.
-pub(super) fn stream(conversion: &Conversion<'_>, output: &Output, put: Put<'_>) -> Result<Loss, SaveError> {
-    let source = &output.source;
-    source.advise(Advice::Sequential);
+/// Gives all bytes of `output` to `put`, from `source`. Memory is taken for pieces, and for the whole of a tensor that is
+/// transposed.
+pub(super) fn stream(
+    conversion: &Conversion<'_>,
+    output: &Output,
+    source: &mut Source<'_>,
+    put: Put<'_>,
+) -> Result<Loss, SaveError> {
     let stream = Stream { conversion, output };
     // Types of the same numbers in either format have one kind, and what has none is copied as it is.
-    let kinds = (source.element().ggml(), output.element.ggml());
-    let loss = match kinds {
-        (Some(from), Some(to)) if from != to => stream.encode(from, to, put),
-        (kind, _) => stream.copy(kind, put),
-    }?;
-    source.advise(Advice::DontNeed);
-    Ok(loss)
+    match (output.source.element().ggml(), output.element.ggml()) {
+        (Some(from), Some(to)) if from != to => stream.encode(from, to, source, put),
+        (kind, _) => stream.copy(kind, source, put),
+    }
 }
 
 struct Stream<'s> {
@@ -55,6 +58,20 @@ fn room<T: Clone + Default>(len: usize) -> Result<Vec<T>, SaveError> {
     Ok(room)
 }
 
+/// What the source's file could not give.
+pub(super) fn unread(tensor: &Tensor, path: &Path, error: ReadError) -> SaveError {
+    SaveError::other(ConvertError::Read { tensor: tensor.name().to_owned(), path: path.to_owned(), error })
+}
+
+fn next<'s>(source: &'s mut Source<'_>, most: usize) -> Result<Option<&'s [u8]>, SaveError> {
+    let (tensor, path) = (source.tensor(), source.path());
+    source.next(most).map_err(|error| unread(tensor, path, error))
+}
+
+fn whole<'s>(source: &'s mut Source<'_>) -> Result<&'s [u8], SaveError> {
+    Ok(next(source, usize::MAX)?.unwrap_or_default())
+}
+
 impl Stream<'_> {
     fn source(&self) -> &Tensor {
         &self.output.source
@@ -66,13 +83,6 @@ impl Stream<'_> {
 
     fn fault(&self, error: QuantError) -> SaveError {
         SaveError::other(ConvertError::Decode { tensor: self.source().name().to_owned(), error })
-    }
-
-    /// What was read once is not kept in this process: a large model's pages are not those of its memory.
-    fn done(&self, start: u64, bytes: &[u8]) -> u64 {
-        let len = num::widen(bytes.len());
-        self.source().advise_range(start, len, Advice::DontNeed);
-        start.saturating_add(len)
     }
 
     /// What looks for values that are not finite, where they are refused.
@@ -87,6 +97,7 @@ impl Stream<'_> {
     /// The next of the tensor's bytes have no value that is a NaN or infinite, and no scale that makes one.
     fn sound(&self, scan: Option<&mut Scan>, bytes: &[u8]) -> Result<(), SaveError> {
         let Some(scan) = scan else { return Ok(()) };
+        let before = scan.census().bytes();
         scan.feed(bytes);
         let census = scan.census();
         let places = [census.not_a_number(), census.infinite(), census.scales()].map(|places| places.first());
@@ -96,7 +107,9 @@ impl Stream<'_> {
         let is_nan = match self.source().element() {
             ElementType::Ggml(kind) if places.last() == Some(&Some(at)) => {
                 let start = at.saturating_sub(at.checked_rem(unit).unwrap_or(0));
-                let block = num::narrow(start).and_then(|start| self.source().bytes().get(start..));
+                // Of the bytes before these there was nothing to find.
+                let block =
+                    start.checked_sub(before).and_then(num::narrow).and_then(|start: usize| bytes.get(start..));
                 let block = block.and_then(|rest| rest.get(..scan.unit())).unwrap_or_default();
                 let fault = quant::faults(kind, self.source().endian(), block).ok().and_then(|mut all| all.next());
                 fault.is_some_and(|fault| fault.what() == What::Nan)
@@ -111,7 +124,7 @@ impl Stream<'_> {
     }
 
     /// The same numbers: in another byte order, or transposed, or neither.
-    fn copy(&self, kind: Option<GgmlType>, put: Put<'_>) -> Result<Loss, SaveError> {
+    fn copy(&self, kind: Option<GgmlType>, source: &mut Source<'_>, put: Put<'_>) -> Result<Loss, SaveError> {
         let turned = kind.filter(|_| self.source().endian() != self.conversion.endian);
         let mut buffer = Vec::new();
         let mut give = |bytes: &[u8]| -> Result<(), SaveError> {
@@ -132,16 +145,15 @@ impl Stream<'_> {
         let block = kind.and_then(GgmlType::block_bytes).map_or(1, num::widen32);
         let piece = COPY.checked_div(block).unwrap_or(COPY).saturating_mul(block).max(1);
         if self.output.transposed {
-            for bytes in self.source().bytes().chunks(piece) {
+            let all = whole(source)?;
+            for bytes in all.chunks(piece) {
                 self.sound(scan.as_mut(), bytes)?;
             }
-            self.transpose_bytes(&mut give)?;
+            self.transpose_bytes(all, &mut give)?;
         } else {
-            let mut start = 0_u64;
-            for bytes in self.source().bytes().chunks(piece) {
+            while let Some(bytes) = next(source, piece)? {
                 self.sound(scan.as_mut(), bytes)?;
                 give(bytes)?;
-                start = self.done(start, bytes);
             }
         }
         Ok(Loss { values: self.source().elements(), ..Loss::default() })
@@ -173,18 +185,11 @@ impl Stream<'_> {
         })
     }
 
-    /// The bytes of a tile's rows, each of `row_bytes`.
-    fn rows(&self, tile: &Tile, row_bytes: usize) -> impl Iterator<Item = &[u8]> {
-        let start = tile.row.saturating_mul(row_bytes);
-        let rows = self.source().bytes().get(start..).unwrap_or_default();
-        rows.chunks_exact(row_bytes.max(1)).take(tile.high)
-    }
-
     /// Plain numbers, columns first.
-    fn transpose_bytes(&self, give: Put<'_>) -> Result<(), SaveError> {
+    fn transpose_bytes(&self, all: &[u8], give: Put<'_>) -> Result<(), SaveError> {
         let (rows, columns) = self.dims();
         let elements = rows.saturating_mul(columns);
-        let Some(width) = self.source().bytes().len().checked_div(elements).filter(|width| *width > 0) else {
+        let Some(width) = all.len().checked_div(elements).filter(|width| *width > 0) else {
             return Ok(());
         };
         let mut buffer: Vec<u8> = Vec::new();
@@ -192,7 +197,7 @@ impl Stream<'_> {
             if buffer.is_empty() {
                 buffer = room(tile.values().saturating_mul(width))?;
             }
-            for (row, bytes) in self.rows(&tile, columns.saturating_mul(width)).enumerate() {
+            for (row, bytes) in tile.rows(all, columns.saturating_mul(width)).enumerate() {
                 let from = bytes.chunks_exact(width).skip(tile.column).take(tile.wide);
                 let to = buffer.chunks_exact_mut(width).skip(row).step_by(tile.high);
                 for (from, to) in from.zip(to) {
@@ -201,38 +206,42 @@ impl Stream<'_> {
             }
             give(buffer.get(..tile.values().saturating_mul(width)).unwrap_or_default())?;
         }
-        self.done(0, self.source().bytes());
         Ok(())
     }
 
     /// Other numbers: through `f32`.
-    fn encode(&self, from: GgmlType, to: GgmlType, put: Put<'_>) -> Result<Loss, SaveError> {
+    fn encode(
+        &self,
+        from: GgmlType,
+        to: GgmlType,
+        source: &mut Source<'_>,
+        put: Put<'_>,
+    ) -> Result<Loss, SaveError> {
         let mut encoder = Encoder::new(self, from, to);
         let mut loss = Loss::default();
         if self.output.transposed {
             let (rows, columns) = self.dims();
             let unit = num::widen32(from.block_elements().unwrap_or(1));
             let mut numbers = Numbers::default();
+            let all = whole(source)?;
             for tile in Self::tiles(rows, columns, unit) {
                 numbers.resize(tile.values(), from)?;
-                self.gather((from, to), &tile, &mut numbers)?;
+                self.gather((from, to), all, &tile, &mut numbers)?;
                 let place = |at: u64| tile.place(at, columns);
                 loss = loss.plus(&encoder.piece(&numbers, &place, put)?);
             }
-            self.done(0, self.source().bytes());
         } else {
             let block = num::widen32(from.block_bytes().unwrap_or(1));
             let elements = num::widen32(from.block_elements().unwrap_or(1));
             let blocks = PIECE.checked_div(elements).unwrap_or(1);
             let mut numbers = Numbers::default();
-            let (mut start, mut first) = (0_u64, 0_u64);
-            for bytes in self.source().bytes().chunks(blocks.saturating_mul(block)) {
+            let mut first = 0_u64;
+            while let Some(bytes) = next(source, blocks.saturating_mul(block))? {
                 let count = bytes.len().checked_div(block).unwrap_or(0).saturating_mul(elements);
                 numbers.resize(count, from)?;
                 self.decode((from, to), bytes, &mut numbers.narrow, &mut numbers.wide)?;
                 loss = loss.plus(&encoder.piece(&numbers, &|at| at.saturating_add(first), put)?);
                 first = first.saturating_add(num::widen(count));
-                start = self.done(start, bytes);
             }
         }
         Ok(loss)
@@ -261,7 +270,13 @@ impl Stream<'_> {
     }
 
     /// A tile with its columns as rows.
-    fn gather(&self, kinds: (GgmlType, GgmlType), tile: &Tile, numbers: &mut Numbers) -> Result<(), SaveError> {
+    fn gather(
+        &self,
+        kinds: (GgmlType, GgmlType),
+        all: &[u8],
+        tile: &Tile,
+        numbers: &mut Numbers,
+    ) -> Result<(), SaveError> {
         let (_, columns) = self.dims();
         let unit = num::widen32(kinds.0.block_elements().unwrap_or(1));
         let bytes_of = |count: usize| kinds.0.bytes_for(num::widen(count)).and_then(num::narrow).unwrap_or(0_usize);
@@ -272,7 +287,7 @@ impl Stream<'_> {
             (bytes_of(columns), bytes_of(tile.column.saturating_sub(skip)), bytes_of(read));
         let (mut narrow, mut wide) = ([0.0; BLOCK], [0.0; BLOCK]);
         let (narrow, wide) = (narrow.get_mut(..read).unwrap_or_default(), wide.get_mut(..read).unwrap_or_default());
-        for (row, bytes) in self.rows(tile, row_bytes).enumerate() {
+        for (row, bytes) in tile.rows(all, row_bytes).enumerate() {
             let part = bytes.get(start..).and_then(|rest| rest.get(..len)).unwrap_or_default();
             self.decode(kinds, part, narrow, wide)?;
             let places = numbers.narrow.iter_mut().skip(row).step_by(tile.high);
@@ -299,6 +314,12 @@ struct Tile {
 impl Tile {
     fn values(&self) -> usize {
         self.wide.saturating_mul(self.high)
+    }
+
+    /// The bytes of its rows, each of `row_bytes`, of all those of the matrix.
+    fn rows<'a>(&self, all: &'a [u8], row_bytes: usize) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let rows = all.get(self.row.saturating_mul(row_bytes)..).unwrap_or_default();
+        rows.chunks_exact(row_bytes.max(1)).take(self.high)
     }
 
     /// Where in the matrix an element of the turned tile stands, row-major.
@@ -434,26 +455,27 @@ fn in_parts(
             None => Loss::of(values, back, (from, to)),
         })
     };
-    if values.len() <= share {
-        return work(0, values, bytes, back);
-    }
-    thread::scope(|scope| {
-        let work = &work;
-        let threads: Vec<_> = parts
-            .zip(starts)
-            .map(|(((values, bytes), back), start)| scope.spawn(move || work(start, values, bytes, back)))
-            .collect();
-        let mut loss = Ok(Loss::default());
-        for thread in threads {
-            // The first error in the order of the values; a panic of a thread is one here too.
-            let part = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            loss = match (loss, part) {
-                (Ok(sum), Ok(part)) => Ok(sum.plus(&part)),
-                (Err(error), _) | (Ok(_), Err(error)) => Err(error),
-            };
+    let count = values.len().div_ceil(share);
+    let mut outcomes: Vec<_> = (0..count).map(|_| Ok(Loss::default())).collect();
+    let tasks = Mutex::new(parts.zip(starts).zip(&mut outcomes));
+    let run = || {
+        loop {
+            let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(((((values, bytes), back), start), outcome)) = task else { break };
+            *outcome = work(start, values, bytes, back);
         }
-        loss
-    })
+    };
+    thread::scope(|scope| {
+        for _ in 1..count {
+            // Where there is no room for another thread, these do it all.
+            if thread::Builder::new().spawn_scoped(scope, run).is_err() {
+                break;
+            }
+        }
+        run();
+    });
+    // The first error in the order of the values.
+    outcomes.into_iter().try_fold(Loss::default(), |sum, part| Ok(sum.plus(&part?)))
 }
 
 /// The first value that is not finite, and whether it is a NaN.

@@ -2,11 +2,13 @@
 
 use std::collections::TryReserveError;
 use std::fmt;
+use std::path::PathBuf;
 use std::string::String;
 use std::vec::Vec;
 
 use super::super::ElementType;
-use crate::file::SaveError;
+use super::super::error::shown;
+use crate::file::{ReadError, SaveError};
 use crate::quant::QuantError;
 use crate::{Name, gguf, safetensors};
 
@@ -40,6 +42,15 @@ pub enum ConvertError {
         tensor: String,
         /// Why.
         error: QuantError,
+    },
+    /// A tensor's bytes could not be read: its file was cut or written meanwhile, or cannot be read any more.
+    Read {
+        /// The tensor, by its name in the source.
+        tensor: String,
+        /// The file that it is in.
+        path: PathBuf,
+        /// Why.
+        error: ReadError,
     },
     /// There is not enough memory for the list of tensors or of keys.
     Memory,
@@ -141,6 +152,9 @@ impl fmt::Display for ConvertError {
                 if *is_nan { "no number (NaN)" } else { "infinite" }
             ),
             Self::Decode { tensor, error } => write!(f, "{:?}: {error}", Name::from(tensor.as_str())),
+            Self::Read { tensor, path, error } => {
+                write!(f, "{:?}, in {}: {error}", Name::from(tensor.as_str()), shown(path))
+            }
             Self::Memory => f.write_str("there is not enough memory for what is to be written"),
             Self::Save(error) => error.fmt(f),
         }
@@ -153,6 +167,7 @@ impl std::error::Error for ConvertError {
             Self::Safetensors(error) => Some(error),
             Self::Gguf(error) => Some(error),
             Self::Decode { error, .. } => Some(error),
+            Self::Read { error, .. } => Some(error),
             Self::Save(error) => std::error::Error::source(error),
             _ => None,
         }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::string::String;
 use std::vec::Vec;
 
-use super::data::stream;
+use super::data::{stream, unread};
 use super::pairs::{alignment, decoded, for_gguf, for_safetensors};
 use super::{ConvertError, Loss, Plan};
-use crate::file::{Hold, Identity, ReadError, SaveError, SavedTensor, Saver};
+use crate::file::{SaveError, SavedTensor, Saver};
 use crate::gguf::{self, GgmlType, PairSpec, WriteOptions};
-use crate::model::{Format, Tensor};
+use crate::model::{Format, ModelFile, Source};
 use crate::{Dtype, safetensors};
 
 /// Where the new model goes.
@@ -67,20 +67,6 @@ impl Plan<'_> {
         Ok(report)
     }
 
-    /// The file that a tensor is mapped from is what it was when it was opened. One that another has taken the place of is:
-    /// it stays as it is for whoever has it open.
-    fn unchanged(&self, source: &Tensor) -> Result<(), SaveError> {
-        let file = self.model.files().get(source.file());
-        let before = source.file_bytes().identity().filter(|_| source.file_bytes().hold() == Hold::Map);
-        let Some((before, file)) = before.zip(file) else { return Ok(()) };
-        match Identity::at(file.path()) {
-            Ok(now) if now.is_same_file(&before) && now != before => {
-                Err(SaveError::other(ReadError::Changed { before: before.len(), after: now.len() }))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Gives one tensor's bytes to the writer of any format.
     fn fill<P>(
         &self,
@@ -92,8 +78,11 @@ impl Plan<'_> {
         P: Into<SaveError>,
     {
         let Some(output) = self.outputs.get(index) else { return Ok(()) };
-        let loss = stream(&self.conversion, output, &mut |bytes| Ok(tensor.write(bytes)?))?;
-        self.unchanged(&output.source)?;
+        let path = self.model.files().get(output.source.file()).map_or(Path::new(""), ModelFile::path);
+        let refuse = |error| unread(&output.source, path, error);
+        let mut source = Source::open(&output.source, path).map_err(refuse)?;
+        let loss = stream(&self.conversion, output, &mut source, &mut |bytes| Ok(tensor.write(bytes)?))?;
+        source.unchanged().map_err(refuse)?;
         let changed = output.element.dtype() != output.source.element().dtype() || output.element.dtype().is_none();
         if let Some(place) = losses.get_mut(index).filter(|_| changed && output.element != output.source.element())
         {

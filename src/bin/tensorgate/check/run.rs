@@ -52,9 +52,9 @@ impl Checker<'_> {
         let (next, enough) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (send, receive) = mpsc::channel();
         thread::scope(|scope| {
-            for _ in 0..self.work.jobs().min(sources.len()) {
+            for place in 0..self.work.jobs().min(sources.len()) {
                 let (send, next, enough) = (send.clone(), &next, &enough);
-                scope.spawn(move || {
+                let started = thread::Builder::new().spawn_scoped(scope, move || {
                     while !enough.load(Ordering::Relaxed) && !self.work.is_stopped() {
                         let place = next.fetch_add(1, Ordering::Relaxed);
                         let Some(source) = sources.get(place) else { break };
@@ -63,6 +63,12 @@ impl Checker<'_> {
                         }
                     }
                 });
+                match started {
+                    Ok(_) => {}
+                    Err(error) if place == 0 => return Err(error),
+                    // Where there is no room for another thread, these do it all.
+                    Err(_) => break,
+                }
             }
             drop(send);
             let outcome = in_order(receive, bar, &mut each);

@@ -177,10 +177,9 @@ fn bandwidth(threads: usize) -> io::Result<f64> {
     };
     let started = Instant::now();
     thread::scope(|scope| {
-        for part in words.chunks(share) {
-            scope.spawn(move || sum(part));
-        }
-    });
+        let mut parts = words.chunks(share);
+        parts.try_for_each(|part| thread::Builder::new().spawn_scoped(scope, move || sum(part)).map(drop))
+    })?;
     Ok(f64::from(512_u32 << 20) / started.elapsed().as_secs_f64())
 }
 

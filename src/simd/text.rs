@@ -181,6 +181,25 @@ mod tests {
     }
 
     #[test]
+    fn every_level_sees_long_pieces_whole() {
+        for unit in ["a", "7", "=", "я", "中", "の", "😀", " "] {
+            for bytes in [50, 64, 100, 1000, 1024, 1025, 3000] {
+                let run = [" ", &unit.repeat(bytes / unit.len())].concat();
+                let text = run.clone() + &" .".repeat(99);
+                let mut want = [0; ENDS];
+                let (count, at) = piece_ends(Plain, text.as_bytes(), &mut want);
+                for level in Level::all() {
+                    let mut found = [0; ENDS];
+                    assert_eq!(ends(level, text.as_bytes(), &mut found), (count, at), "{level}");
+                    assert_eq!(found[..count], want[..count], "{level}");
+                }
+                let is_seen = bytes <= 960 && unit != " ";
+                assert!(!is_seen || usize::from(want[0]) == run.len(), "{unit} {bytes}");
+            }
+        }
+    }
+
+    #[test]
     fn tables_in_large_pages_are_tables() {
         for len in [0, 1000, LARGE / 8, LARGE] {
             let mut all: Vec<u64> = Vec::with_capacity(len);

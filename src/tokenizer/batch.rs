@@ -13,7 +13,7 @@
 use super::cache::{Cache, Place, place_at};
 use super::hash::Seed;
 use super::tiny::{Found, TINY_LEN};
-use super::window::{ENDS, MOST, WINDOW};
+use super::window::{ENDS, MOST};
 
 /// Pieces of a text and where they are kept.
 pub(super) struct Batch {
@@ -30,8 +30,8 @@ pub(super) struct Batch {
 }
 
 /// The bytes of a tiny piece and its length in the highest byte, by length; a longer one has a length that none has.
-const KEEP: [(u64, u64); WINDOW] = {
-    let mut all = [(0, 8 << 56); WINDOW];
+const KEEP: [(u64, u64); TINY_LEN + 2] = {
+    let mut all = [(0, 8 << 56); TINY_LEN + 2];
     let mut len = 0;
     while len <= TINY_LEN {
         all[len] = ((1 << (8 * len)) - 1, (len as u64) << 56);
@@ -82,7 +82,7 @@ impl Batch {
         let mut from = 0;
         for (end, slot) in self.ends[..self.count].iter().zip(&mut self.keys) {
             let end = usize::from(*end);
-            let (keep, tag) = KEEP[(end - from) % WINDOW];
+            let (keep, tag) = KEEP[(end - from).min(TINY_LEN + 1)];
             let word = text.get(from..from + 8).and_then(|bytes| bytes.first_chunk());
             let key = word.map_or(0, |bytes| u64::from_le_bytes(*bytes)) & keep | tag;
             let place = cache.tinies.place(seed.tiny(key));
@@ -110,6 +110,9 @@ impl Batch {
             let place = place_at(seed, text, from, len);
             cache.ask(place);
             self.others[other].1 = place;
+        }
+        for (_, place) in self.others() {
+            cache.ask_named(*place);
         }
     }
 

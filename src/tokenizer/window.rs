@@ -16,7 +16,8 @@
               is read; all must be inlined into the functions that enable instructions"
 )]
 
-use super::classes::{Class, beyond_ascii, len_by_lead};
+use super::classes::{Class, beyond_ascii, first, len_by_lead};
+use super::phrases::PHRASE_LEN;
 use super::split::contraction;
 
 /// Bytes in a window.
@@ -32,7 +33,8 @@ const STEP: usize = 16;
 
 /// The bytes at which a start is certain: the six behind are known to be what they seem, which is what it takes to see a
 /// space of three bytes and what follows it, where the last three may be a character cut short.
-const CERTAIN: u64 = (1 << (WINDOW - 6)) - 1;
+const CERTAIN: u64 = (1 << UNCERTAIN) - 1;
+const UNCERTAIN: usize = WINDOW - 6;
 
 /// What is so of each of 64 bytes, as bits, the first byte's lowest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,19 +181,54 @@ fn contractions(text: &[u8; WINDOW], quotes: u64, starts: u64) -> u64 {
     starts
 }
 
+/// How far pieces are looked for.
+const FAR: usize = 1 << 15;
+
+/// The length of a piece that goes on where a window is no more certain; 0 if it is white space, or longer than any that is
+/// kept, or where bytes are no text: that is for the careful reading.
+#[inline(always)]
+fn long_len(masker: impl Masker, text: &[u8]) -> usize {
+    let mut at = usize::from(text.first() == Some(&b' '));
+    let Some((class, _)) = first(&text[at..]).filter(|(class, _)| *class != Class::Space) else { return 0 };
+    while at <= PHRASE_LEN - WINDOW
+        && let Some(window) = text[at..].first_chunk()
+    {
+        let masks = masker.masks(window);
+        let run = (!kinds(window, &masks).of[class as usize % 4]).trailing_zeros() as usize;
+        if run < UNCERTAIN {
+            return at + run;
+        }
+        // The next begins where a character does, of which there is one in any four bytes.
+        let heads = !masks.tail & CERTAIN;
+        if heads >> (UNCERTAIN - 4) == 0 {
+            break;
+        }
+        at += 63 - heads.leading_zeros() as usize;
+    }
+    0
+}
+
 /// Where the first pieces of a text end, how many they are, and where the last of them ends: 0 if the first is too long to
 /// be seen whole.
 #[inline(always)]
 pub(crate) fn piece_ends(masker: impl Masker, text: &[u8], ends: &mut [u16; ENDS]) -> (usize, usize) {
     let (mut at, mut count) = (0, 0);
     while count <= MOST - WINDOW
+        && at < FAR
         && let Some(block) = text[at..].first_chunk::<BLOCK>()
     {
         // No closure: it would be compiled without the masker's instructions.
         let Some(window) = block.first_chunk() else { break };
         let mut starts = starts(masker, window) & !1;
         if starts == 0 {
-            break;
+            let len = long_len(masker, &text[at..]);
+            if len == 0 {
+                break;
+            }
+            at += len;
+            ends[count] = at as u16;
+            count += 1;
+            continue;
         }
         let last = 63 - starts.leading_zeros() as usize;
         let found = starts.count_ones() as usize;
@@ -250,6 +287,36 @@ mod tests {
         #[test]
         fn windows_agree_with_the_careful_reading(parts in proptest::collection::vec(piece(), 64..200)) {
             check(&parts.concat());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn long_pieces_agree_with_the_careful_reading(
+            parts in proptest::collection::vec((piece(), 1..500_usize, any::<bool>()), 1..8),
+        ) {
+            let mut text = Vec::new();
+            for (part, count, blank) in parts {
+                text.extend_from_slice(if blank { b" " } else { b"" });
+                text.extend(part.repeat(count / part.len()));
+            }
+            let mut ends = [0; ENDS];
+            let (mut from, mut at) = (0, 0);
+            loop {
+                let (count, len) = piece_ends(Plain, &text[from..], &mut ends);
+                for end in &ends[..count] {
+                    at += piece_len(&text[at..]);
+                    prop_assert_eq!(from + usize::from(*end), at, "{}", text.escape_ascii());
+                }
+                prop_assert_eq!(at, from + len);
+                if len == 0 {
+                    at += piece_len(&text[at..]);
+                }
+                if at == text.len() {
+                    break;
+                }
+                from = at;
+            }
         }
     }
 

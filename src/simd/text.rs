@@ -57,7 +57,7 @@ mod x86 {
     use core::arch::x86_64::*;
 
     use super::{ENDS, Masker, WINDOW, piece_ends};
-    use crate::tokenizer::window::Masks;
+    use crate::tokenizer::window::{Beyond, Masks};
 
     /// The proof that AVX2 is there.
     #[derive(Clone, Copy)]
@@ -83,6 +83,12 @@ mod x86 {
             // SAFETY: the token is made only in a function that enables the instructions.
             unsafe { masks_avx2(text) }
         }
+
+        #[inline(always)]
+        fn beyond(self, text: &[u8; WINDOW]) -> Beyond {
+            // SAFETY: the token is made only in a function that enables the instructions.
+            unsafe { beyond_avx2(text) }
+        }
     }
 
     impl Masker for Avx512 {
@@ -90,6 +96,12 @@ mod x86 {
         fn masks(self, text: &[u8; WINDOW]) -> Masks {
             // SAFETY: the token is made only in a function that enables the instructions.
             unsafe { masks_avx512(text) }
+        }
+
+        #[inline(always)]
+        fn beyond(self, text: &[u8; WINDOW]) -> Beyond {
+            // SAFETY: the token is made only in a function that enables the instructions.
+            unsafe { beyond_avx512(text) }
         }
     }
 
@@ -104,32 +116,66 @@ mod x86 {
     #[target_feature(enable = "avx2")]
     #[inline]
     fn masks_avx2(text: &[u8; WINDOW]) -> Masks {
-        let all = |byte: u8| _mm256_set1_epi8(byte.cast_signed());
-        let half = |at: usize| {
-            let (words, _) = text.as_chunks::<8>();
-            let word = |n: usize| i64::from_le_bytes(words[at + n]);
-            _mm256_set_epi64x(word(3), word(2), word(1), word(0))
-        };
-        let halves = [half(0), half(4)];
-        // Whether a byte is one of `count` from `first` on.
-        let within = |v: __m256i, first: u8, count: u8| {
-            let from = _mm256_sub_epi8(v, all(first));
-            _mm256_cmpeq_epi8(_mm256_min_epu8(from, all(count - 1)), from)
-        };
-        let is = |v: __m256i, byte: u8| _mm256_cmpeq_epi8(v, all(byte));
+        let halves = halves(text);
+        let within = |v, first, count| within_avx2(v, first, count);
+        let is = |v: __m256i, byte: u8| _mm256_cmpeq_epi8(v, _mm256_set1_epi8(byte.cast_signed()));
         let or = |a, b| _mm256_or_si256(a, b);
         Masks {
-            letter: both!(halves, |v| within(or(v, all(0x20)), b'a', 26)),
+            letter: both!(halves, |v| within(or(v, _mm256_set1_epi8(0x20)), b'a', 26)),
             number: both!(halves, |v| within(v, b'0', 10)),
             narrow: both!(halves, |v| or(is(v, b' '), within(v, b'\t', 5))),
             blank: both!(halves, |v| is(v, b' ')),
             quote: both!(halves, |v| is(v, b'\'')),
             high: both!(halves, |v| v),
+        }
+    }
+
+    /// Two registers of a window.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn halves(text: &[u8; WINDOW]) -> [__m256i; 2] {
+        let half = |at: usize| {
+            let (words, _) = text.as_chunks::<8>();
+            let word = |n: usize| i64::from_le_bytes(words[at + n]);
+            _mm256_set_epi64x(word(3), word(2), word(1), word(0))
+        };
+        [half(0), half(4)]
+    }
+
+    /// Whether a byte is one of `count` from `first` on.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn within_avx2(v: __m256i, first: u8, count: u8) -> __m256i {
+        let all = |byte: u8| _mm256_set1_epi8(byte.cast_signed());
+        let from = _mm256_sub_epi8(v, all(first));
+        _mm256_cmpeq_epi8(_mm256_min_epu8(from, all(count - 1)), from)
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn beyond_avx2(text: &[u8; WINDOW]) -> Beyond {
+        let halves = halves(text);
+        let within = |v, first, count| within_avx2(v, first, count);
+        let is = |v: __m256i, byte: u8| _mm256_cmpeq_epi8(v, _mm256_set1_epi8(byte.cast_signed()));
+        let or = |a, b| _mm256_or_si256(a, b);
+        Beyond {
             tail: both!(halves, |v| within(v, 0x80, 0x40)),
             two: both!(halves, |v| or(within(v, 0xC4, 7), or(within(v, 0xD0, 2), is(v, 0xD3)))),
             three: both!(halves, |v| or(within(v, 0xE5, 5), within(v, 0xEB, 2))),
             e4: both!(halves, |v| is(v, 0xE4)),
             late: both!(halves, |v| within(v, 0xB8, 8)),
+            e3: both!(halves, |v| is(v, 0xE3)),
+            second: [
+                both!(halves, |v| is(v, 0x81)),
+                both!(halves, |v| is(v, 0x82)),
+                both!(halves, |v| is(v, 0x83)),
+            ],
+            third: [
+                both!(halves, |v| within(v, 0x81, 0x3F)),
+                both!(halves, |v| or(within(v, 0x80, 0x17), within(v, 0xA1, 0x1F))),
+                both!(halves, |v| is(v, 0xBB)),
+            ],
+            han: both!(halves, |v| within(v, 0x90, 0x30)),
         }
     }
 
@@ -137,9 +183,7 @@ mod x86 {
     #[inline]
     fn masks_avx512(text: &[u8; WINDOW]) -> Masks {
         let all = |byte: u8| _mm512_set1_epi8(byte.cast_signed());
-        let (words, _) = text.as_chunks::<8>();
-        let word = |n: usize| i64::from_le_bytes(words[n]);
-        let v = _mm512_set_epi64(word(7), word(6), word(5), word(4), word(3), word(2), word(1), word(0));
+        let v = window(text);
         let within = |v, first: u8, count: u8| _mm512_cmplt_epu8_mask(_mm512_sub_epi8(v, all(first)), all(count));
         let is = |byte: u8| _mm512_cmpeq_epi8_mask(v, all(byte));
         let blank = is(b' ');
@@ -150,11 +194,35 @@ mod x86 {
             blank,
             quote: is(b'\''),
             high: _mm512_movepi8_mask(v),
+        }
+    }
+
+    /// A window in one register.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn window(text: &[u8; WINDOW]) -> __m512i {
+        let (words, _) = text.as_chunks::<8>();
+        let word = |n: usize| i64::from_le_bytes(words[n]);
+        _mm512_set_epi64(word(7), word(6), word(5), word(4), word(3), word(2), word(1), word(0))
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    #[inline]
+    fn beyond_avx512(text: &[u8; WINDOW]) -> Beyond {
+        let all = |byte: u8| _mm512_set1_epi8(byte.cast_signed());
+        let v = window(text);
+        let within = |v, first: u8, count: u8| _mm512_cmplt_epu8_mask(_mm512_sub_epi8(v, all(first)), all(count));
+        let is = |byte: u8| _mm512_cmpeq_epi8_mask(v, all(byte));
+        Beyond {
             tail: within(v, 0x80, 0x40),
             two: within(v, 0xC4, 7) | within(v, 0xD0, 2) | is(0xD3),
             three: within(v, 0xE5, 5) | within(v, 0xEB, 2),
             e4: is(0xE4),
             late: within(v, 0xB8, 8),
+            e3: is(0xE3),
+            second: [is(0x81), is(0x82), is(0x83)],
+            third: [within(v, 0x81, 0x3F), within(v, 0x80, 0x17) | within(v, 0xA1, 0x1F), is(0xBB)],
+            han: within(v, 0x90, 0x30),
         }
     }
 }

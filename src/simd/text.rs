@@ -46,6 +46,11 @@ pub(crate) fn ends(level: Level, text: &[u8], ends: &mut [u16; ENDS]) -> (usize,
         // SAFETY: a level is made only where the processor has it.
         Isa::Avx2 => unsafe { x86::ends_avx2(text, ends) },
         #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 | Isa::Avx512Bf16 if std::arch::is_x86_feature_detected!("avx512vbmi2") => {
+            // SAFETY: a level is made only where the processor has it, and what is beyond the level was asked for.
+            unsafe { x86::ends_vbmi2(text, ends) }
+        }
+        #[cfg(target_arch = "x86_64")]
         // SAFETY: a level is made only where the processor has it.
         Isa::Avx512 | Isa::Avx512Bf16 => unsafe { x86::ends_avx512(text, ends) },
         _ => piece_ends(Plain, text, ends),
@@ -67,6 +72,10 @@ mod x86 {
     #[derive(Clone, Copy)]
     struct Avx512(());
 
+    /// The proof that AVX-512 with BW and VBMI2 is there.
+    #[derive(Clone, Copy)]
+    struct Vbmi2(());
+
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub(super) fn ends_avx2(text: &[u8], ends: &mut [u16; ENDS]) -> (usize, usize) {
         piece_ends(Avx2(()), text, ends)
@@ -75,6 +84,11 @@ mod x86 {
     #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub(super) fn ends_avx512(text: &[u8], ends: &mut [u16; ENDS]) -> (usize, usize) {
         piece_ends(Avx512(()), text, ends)
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+    pub(super) fn ends_vbmi2(text: &[u8], ends: &mut [u16; ENDS]) -> (usize, usize) {
+        piece_ends(Vbmi2(()), text, ends)
     }
 
     impl Masker for Avx2 {
@@ -102,6 +116,51 @@ mod x86 {
         fn beyond(self, text: &[u8; WINDOW]) -> Beyond {
             // SAFETY: the token is made only in a function that enables the instructions.
             unsafe { beyond_avx512(text) }
+        }
+    }
+
+    impl Masker for Vbmi2 {
+        #[inline(always)]
+        fn masks(self, text: &[u8; WINDOW]) -> Masks {
+            // SAFETY: the token is made only in a function that enables the instructions.
+            unsafe { masks_avx512(text) }
+        }
+
+        #[inline(always)]
+        fn beyond(self, text: &[u8; WINDOW]) -> Beyond {
+            // SAFETY: the token is made only in a function that enables the instructions.
+            unsafe { beyond_avx512(text) }
+        }
+
+        #[inline(always)]
+        fn places(self, bits: u64, at: u16, places: &mut [u16; WINDOW]) {
+            // SAFETY: the token is made only in a function that enables the instructions.
+            unsafe { places_vbmi2(bits, at, places) }
+        }
+    }
+
+    /// The numbers of all bytes of a window.
+    const NUMBERS: [u8; WINDOW] = {
+        let mut all = [0; WINDOW];
+        let mut at = 0;
+        while at < WINDOW {
+            all[at] = at as u8;
+            at += 1;
+        }
+        all
+    };
+
+    /// All places at once: those whose bits are not set are squeezed out.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2")]
+    #[inline]
+    fn places_vbmi2(bits: u64, at: u16, places: &mut [u16; WINDOW]) {
+        let found = _mm512_maskz_compress_epi8(bits, window(&NUMBERS));
+        let (low, high) = (_mm512_castsi512_si256(found), _mm512_extracti64x4_epi64::<1>(found));
+        let at = _mm512_set1_epi16(at.cast_signed());
+        let halves = [low, high].map(|half| _mm512_add_epi16(_mm512_cvtepu8_epi16(half), at));
+        for (place, half) in places.as_chunks_mut::<{ WINDOW / 2 }>().0.iter_mut().zip(halves) {
+            // SAFETY: the place has the size of a register.
+            unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), half) };
         }
     }
 
@@ -244,6 +303,13 @@ mod tests {
                 let mut found = [0; ENDS];
                 prop_assert_eq!(ends(level, &text, &mut found), (count, at), "{}", level);
                 prop_assert_eq!(&found[..count], &want[..count], "{}", level);
+            }
+            #[cfg(target_arch = "x86_64")]
+            if Level::best().is_512() {
+                let mut found = [0; ENDS];
+                // SAFETY: a level is made only where the processor has it.
+                prop_assert_eq!(unsafe { x86::ends_avx512(&text, &mut found) }, (count, at));
+                prop_assert_eq!(&found[..count], &want[..count]);
             }
         }
     }

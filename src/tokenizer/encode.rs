@@ -4,7 +4,7 @@ use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 
 use super::batch::Batch;
-use super::cache::{Cache, LONG_IDS, Place, Table, key_at, long_key_at};
+use super::cache::{Cache, LONG_IDS, Place, Table, key_at, long_key_at, place_at};
 use super::hash::KEY_LEN;
 use super::merge::Scratch;
 use super::model::Model;
@@ -79,7 +79,11 @@ impl Engine {
             let (mut batch, mut pending) = (Batch::new(), Pending::new());
             while rest.len() >= BLOCK {
                 let mut len = batch.fill(&self.cache, model.vocab.seed(), rest);
-                self.give(model, rest, &batch, &mut pending, out)?;
+                if self.cache.wide {
+                    self.give::<true>(model, rest, &batch, &mut pending, out)?;
+                } else {
+                    self.give::<false>(model, rest, &batch, &mut pending, out)?;
+                }
                 if len == 0 {
                     len = piece_len(rest);
                     pending.flush(out)?;
@@ -100,7 +104,7 @@ impl Engine {
 
     /// Appends the tokens of the pieces of a batch.
     #[inline(never)]
-    fn give(
+    fn give<const WIDE: bool>(
         &mut self,
         model: &Model,
         text: &[u8],
@@ -108,40 +112,24 @@ impl Engine {
         pending: &mut Pending,
         out: &mut Vec<u32>,
     ) -> Result<(), TryReserveError> {
-        let mut from = 0;
-        for (at, place) in batch.others() {
-            let at = usize::from(*at);
-            self.give_tiny(batch, (from, at), pending, out)?;
-            let (start, len) = batch.span(at);
-            if !self.give_other(model, text, (start, len), *place, pending) {
-                pending.flush(out)?;
-                self.missed(model, text.get(start..start.wrapping_add(len)).unwrap_or_default(), *place, out)?;
-            }
-            from = at.wrapping_add(1);
-        }
-        self.give_tiny(batch, (from, batch.count()), pending, out)
-    }
-
-    /// Appends the tokens of pieces that are in the table of tiny ones.
-    #[inline]
-    fn give_tiny(
-        &self,
-        batch: &Batch,
-        (from, to): (usize, usize),
-        pending: &mut Pending,
-        out: &mut Vec<u32>,
-    ) -> Result<(), TryReserveError> {
-        for pieces in batch.tiny(from, to).chunks(Pending::ROOM / TINY_IDS / 2) {
-            if pending.count > Pending::ROOM / 2 {
+        let mut others = batch.others().iter();
+        for at in 0..batch.count() {
+            if pending.count > Pending::ROOM {
                 pending.flush(out)?;
             }
-            for found in pieces {
-                let (ids, count) = found.ids(self.cache.wide);
+            let found = batch.tiny(&self.cache, at);
+            if !found.is_other() {
+                let (ids, count) = found.ids(WIDE);
                 pending.push(ids, count);
+                continue;
             }
-        }
-        if pending.count > Pending::ROOM / 2 {
-            pending.flush(out)?;
+            let (start, len) = batch.span(at);
+            let place = if len > TINY_LEN { others.next().map(|(_, place)| *place) } else { None };
+            let place = place.unwrap_or_else(|| place_at(model.vocab.seed(), text, start, len));
+            if !self.give_other(model, text, (start, len), place, pending) {
+                pending.flush(out)?;
+                self.missed(model, text.get(start..start.wrapping_add(len)).unwrap_or_default(), place, out)?;
+            }
         }
         Ok(())
     }

@@ -254,10 +254,10 @@ impl Engine {
         let (seed, before) = (model.vocab.seed(), out.len());
         self.merged(model, piece, seed.piece(piece), out)?;
         let ids = out.get(before..).unwrap_or_default();
-        if !tiny_key(piece).is_some_and(|key| self.cache.put_tiny(seed, key, ids)) {
-            if !self.cache.put(place, piece, ids) {
-                self.cache.put(place.other(seed, piece), piece, ids);
-            }
+        let is_kept = tiny_key(piece).is_some_and(|key| self.cache.put_tiny(seed, key, ids))
+            || self.cache.put(place, piece, ids);
+        if !is_kept {
+            self.cache.put(place.other(seed, piece), piece, ids);
         }
         Ok(())
     }

@@ -145,8 +145,8 @@ const fn within(byte: u8, first: u8, count: u8) -> bool {
 
 /// The bytes for which a test holds.
 #[inline]
-fn mask(text: &[u8; WINDOW], test: &dyn Fn(u8) -> bool) -> u64 {
-    high_bits(&text.map(|byte| u8::from(test(byte)) << 7))
+fn mask(text: &[u8; WINDOW], holds: &dyn Fn(u8) -> bool) -> u64 {
+    high_bits(&text.map(|byte| u8::from(holds(byte)) << 7))
 }
 
 impl Beyond {

@@ -13,25 +13,25 @@
 use super::cache::{Cache, Place, place_at};
 use super::hash::Seed;
 use super::tiny::{Found, TINY_LEN};
-use super::window::{ENDS, MOST, WINDOW};
+use super::window::{ENDS, MOST};
 
 /// Pieces of a text and where they are kept.
 pub(super) struct Batch {
     /// Where each ends.
     ends: [u16; ENDS],
-    /// The key of each as a tiny piece, or something that none has, and its place among those.
-    keys: [(u64, u32); MOST],
-    /// What stands in the table of tiny pieces for each.
-    found: [Found; MOST],
-    /// Those that are not there, and where else they may stand.
+    /// The key of each as a tiny piece, or something that none has.
+    keys: [u64; MOST],
+    /// The place of each among those.
+    places: [u32; MOST],
+    /// Those that are longer, and where they may stand.
     others: [(u16, Place); MOST],
     count: usize,
     other_count: usize,
 }
 
 /// The bytes of a tiny piece and its length in the highest byte, by length; a longer one has a length that none has.
-const KEEP: [(u64, u64); WINDOW] = {
-    let mut all = [(0, 8 << 56); WINDOW];
+const KEEP: [(u64, u64); TINY_LEN + 2] = {
+    let mut all = [(0, 8 << 56); TINY_LEN + 2];
     let mut len = 0;
     while len <= TINY_LEN {
         all[len] = ((1 << (8 * len)) - 1, (len as u64) << 56);
@@ -57,8 +57,8 @@ impl Batch {
     pub(super) const fn new() -> Self {
         Self {
             ends: [0; ENDS],
-            keys: [(0, 0); MOST],
-            found: [Found::NONE; MOST],
+            keys: [0; MOST],
+            places: [0; MOST],
             others: [(0, Place::NONE); MOST],
             count: 0,
             other_count: 0,
@@ -72,33 +72,25 @@ impl Batch {
         let (count, at) = ends(text, &mut self.ends);
         self.count = count.min(MOST);
         self.make_keys(cache, seed, text);
-        self.find_tiny(cache);
         self.find_places(cache, seed, text);
         at
     }
 
     #[inline(never)]
     fn make_keys(&mut self, cache: &Cache, seed: Seed, text: &[u8]) {
-        let mut from = 0;
-        for (end, slot) in self.ends[..self.count].iter().zip(&mut self.keys) {
+        let (mut from, mut others) = (0, 0);
+        let slots = self.keys.iter_mut().zip(&mut self.places);
+        for (at, (end, (key, slot))) in self.ends[..self.count].iter().zip(slots).enumerate() {
             let end = usize::from(*end);
-            let (keep, tag) = KEEP[(end - from) % WINDOW];
-            let word = text.get(from..from + 8).and_then(|bytes| bytes.first_chunk());
-            let key = word.map_or(0, |bytes| u64::from_le_bytes(*bytes)) & keep | tag;
-            let place = cache.tinies.place(seed.tiny(key));
-            cache.tinies.ask(place);
-            *slot = (key, place);
-            from = end;
-        }
-    }
-
-    #[inline(never)]
-    fn find_tiny(&mut self, cache: &Cache) {
-        let mut others = 0;
-        for (at, ((key, place), found)) in self.keys[..self.count].iter().zip(&mut self.found).enumerate() {
-            *found = cache.tinies.find(*key, *place);
             self.others[others % MOST].0 = at as u16;
-            others += usize::from(found.is_other());
+            others += usize::from(end - from > TINY_LEN);
+            let (keep, tag) = KEEP[(end - from).min(TINY_LEN + 1)];
+            let word = text.get(from..from + 8).and_then(|bytes| bytes.first_chunk());
+            *key = word.map_or(0, |bytes| u64::from_le_bytes(*bytes)) & keep | tag;
+            let place = cache.tinies.place(seed.tiny(*key));
+            cache.tinies.ask(place);
+            *slot = place;
+            from = end;
         }
         self.other_count = others;
     }
@@ -110,6 +102,9 @@ impl Batch {
             let place = place_at(seed, text, from, len);
             cache.ask(place);
             self.others[other].1 = place;
+        }
+        for (_, place) in self.others() {
+            cache.ask_named(*place);
         }
     }
 
@@ -126,13 +121,13 @@ impl Batch {
         self.count
     }
 
-    /// What stands in the table of tiny pieces for some of them.
+    /// What stands in the table of tiny pieces for piece `at`.
     #[inline]
-    pub(super) fn tiny(&self, from: usize, to: usize) -> &[Found] {
-        &self.found[from..to]
+    pub(super) fn tiny(&self, cache: &Cache, at: usize) -> Found {
+        cache.tinies.find(self.keys[at % MOST], self.places[at % MOST])
     }
 
-    /// The pieces that are not there, and where else they may stand.
+    /// The longer pieces, and where they may stand.
     #[inline]
     pub(super) fn others(&self) -> &[(u16, Place)] {
         &self.others[..self.other_count]

@@ -8,6 +8,7 @@
 use alloc::vec::Vec;
 
 use super::hash::{KEY_LEN, Key, LONG_KEY_LEN, LongKey, Seed, key, long_key, low, words};
+use super::phrases::{Ids as PhraseIds, PHRASE_LEAST, PHRASE_LEN, Phrases};
 use super::tiny::{TINY_LEN, Tinies, short_key};
 use crate::num;
 
@@ -15,20 +16,13 @@ use crate::num;
 const SHORTS: usize = 1 << 16;
 /// Pairs of longer ones: 8 MiB.
 const LONGS: usize = 1 << 16;
-/// Pairs of the longest: 6 MiB.
-const RUNS: usize = 1 << 14;
 
 /// The most tokens of a short piece, and of a longer one, and one place that says how many there are.
 pub(super) const SHORT_IDS: usize = 8;
 pub(super) const LONG_IDS: usize = 16;
-/// The same of the longest that are kept.
-pub(super) const RUN_IDS: usize = 64;
 
-/// The longest piece of characters of three bytes or more that is likely to have at most 15 tokens.
-const DENSE_LEN: usize = 21;
-
-/// The longest piece that is kept.
-pub(super) const RUN_LEN: usize = 64;
+/// The longest piece of characters of three bytes or more that has at most 15 tokens.
+const DENSE_LEN: usize = 15;
 
 /// Ids of 16 bits, or in a larger vocabulary of two halves, low one first; the last place says how many there are.
 type Ids<const N: usize> = [u16; N];
@@ -47,27 +41,6 @@ struct Long {
     ids: Ids<LONG_IDS>,
 }
 
-/// A piece of at most 64 bytes: rulings, indentation, long words.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    bytes: [u8; RUN_LEN],
-    /// The high half of the last place is the length.
-    ids: Ids<RUN_IDS>,
-}
-
-impl Run {
-    #[inline]
-    fn len(&self) -> usize {
-        self.ids.last().map_or(0, |last| usize::from(last >> 8))
-    }
-}
-
-impl Default for Run {
-    fn default() -> Self {
-        Self { bytes: [0; RUN_LEN], ids: [0; RUN_IDS] }
-    }
-}
-
 /// Two pieces that have the same place: the one that was kept last, and the one before.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
@@ -79,7 +52,7 @@ pub(super) struct Cache {
     pub(super) tinies: Tinies,
     shorts: Vec<Pair<Short>>,
     longs: Vec<Pair<Long>>,
-    runs: Vec<Pair<Run>>,
+    phrases: Phrases,
     /// Whether ids take two places.
     pub(super) wide: bool,
     /// How often there was no free place.
@@ -95,7 +68,7 @@ pub(super) struct Place(u32);
 pub(super) enum Table {
     Short,
     Long,
-    Run,
+    Phrase,
     None,
 }
 
@@ -119,8 +92,8 @@ impl Place {
     }
 
     #[inline]
-    fn run(seed: Seed, piece: &[u8]) -> Self {
-        Self::new(2, seed.piece(piece))
+    fn phrase(seed: Seed, piece: &[u8]) -> Self {
+        Self::new(2, seed.phrase(piece))
     }
 
     /// That of a piece.
@@ -129,9 +102,16 @@ impl Place {
         match table(piece.len(), byte(0), byte(1)) {
             Table::Short => Self::short(seed, key(piece)),
             Table::Long => Self::long(seed, long_key(piece)),
-            Table::Run => Self::run(seed, piece),
+            Table::Phrase => Self::phrase(seed, piece),
             Table::None => Self::NONE,
         }
+    }
+
+    /// Where one of too many tokens may stand instead.
+    #[inline]
+    pub(super) fn other(self, seed: Seed, piece: &[u8]) -> Self {
+        let is = self.table() == Table::Long && piece.len() >= PHRASE_LEAST;
+        if is { Self::phrase(seed, piece) } else { Self::NONE }
     }
 
     #[inline]
@@ -139,7 +119,7 @@ impl Place {
         match self.0 >> 30 {
             0 => Table::Short,
             1 => Table::Long,
-            2 => Table::Run,
+            2 => Table::Phrase,
             _ => Table::None,
         }
     }
@@ -147,7 +127,12 @@ impl Place {
     /// The pair in a table of `pairs`, which is a power of two or none.
     #[inline]
     fn index(self, pairs: usize) -> usize {
-        num::widen32(self.0 & (u32::MAX >> 2)) & pairs.wrapping_sub(1)
+        num::widen32(self.hash()) & pairs.wrapping_sub(1)
+    }
+
+    #[inline]
+    const fn hash(self) -> u32 {
+        self.0 & (u32::MAX >> 2)
     }
 }
 
@@ -164,7 +149,7 @@ fn table(len: usize, first: u8, second: u8) -> Table {
         0 => Table::None,
         len if len <= short => Table::Short,
         len if len <= long => Table::Long,
-        1..=RUN_LEN => Table::Run,
+        PHRASE_LEAST..=PHRASE_LEN => Table::Phrase,
         _ => Table::None,
     }
 }
@@ -176,7 +161,9 @@ pub(super) fn place_at(seed: Seed, text: &[u8], from: usize, len: usize) -> Plac
     match table(len, byte(0), if len > 1 { byte(1) } else { 0 }) {
         Table::Short => key_at(text, from, len).map_or(Place::NONE, |key| Place::short(seed, key)),
         Table::Long => long_key_at(text, from, len).map_or(Place::NONE, |key| Place::long(seed, key)),
-        Table::Run => text.get(from..from.wrapping_add(len)).map_or(Place::NONE, |piece| Place::run(seed, piece)),
+        Table::Phrase => {
+            text.get(from..from.wrapping_add(len)).map_or(Place::NONE, |piece| Place::phrase(seed, piece))
+        }
         Table::None => Place::NONE,
     }
 }
@@ -261,7 +248,7 @@ fn put<T: Copy>(pairs: &mut [Pair<T>], place: Place, new: T, is_free: impl Fn(&T
 }
 
 impl Cache {
-    /// Empty tables for a vocabulary of `tokens` and texts of that many bytes: 19 MiB at most.
+    /// Empty tables for a vocabulary of `tokens` and texts of that many bytes: 18 MiB at most.
     pub(super) fn new(tokens: usize, text: usize) -> Self {
         // A text has a new piece every sixteen bytes or more.
         let places = (text / 16).max(64);
@@ -269,7 +256,7 @@ impl Cache {
             tinies: Tinies::new(places),
             shorts: pairs(SHORTS, places),
             longs: pairs(LONGS, places),
-            runs: pairs(RUNS, places / 4),
+            phrases: Phrases::new(text),
             wide: tokens > 1 << 16,
             full: 0,
         }
@@ -285,7 +272,7 @@ impl Cache {
                 ask(pair, 0);
                 ask(pair, 1);
             }
-            Table::Run => ask(&self.runs, place.index(self.runs.len())),
+            Table::Phrase => self.phrases.ask(place.hash()),
             Table::None => {}
         }
     }
@@ -317,10 +304,10 @@ impl Cache {
         }
     }
 
-    fn put_short(&mut self, place: Place, key: Key, ids: &[u32]) {
-        if let Some(ids) = pack(ids, self.wide) {
-            put(&mut self.shorts, place, Short { key, ids }, |short| short.key == [0; 2], &mut self.full);
-        }
+    fn put_short(&mut self, place: Place, key: Key, ids: &[u32]) -> bool {
+        let Some(ids) = pack(ids, self.wide) else { return false };
+        put(&mut self.shorts, place, Short { key, ids }, |short| short.key == [0; 2], &mut self.full);
+        true
     }
 
     /// The same of a longer one.
@@ -332,16 +319,17 @@ impl Cache {
         }
     }
 
-    /// The same of one of the longest.
+    /// The tokens of one of the longest.
     #[inline]
-    pub(super) fn run_ids(&self, place: Place, piece: &[u8]) -> ([u32; RUN_IDS], usize) {
-        match find(&self.runs, place, |run| run.len() == piece.len() && run.bytes.get(..piece.len()) == Some(piece))
-        {
-            Some(run) => {
-                let (ids, count) = unpack(&run.ids, self.wide);
-                (ids, count & 0xFF)
-            }
-            None => ([0; RUN_IDS], 0),
+    pub(super) fn phrase_ids(&self, place: Place, piece: &[u8]) -> Option<PhraseIds<'_>> {
+        self.phrases.find(place.hash(), piece, self.wide)
+    }
+
+    /// Asks for what is named at a place, when that has come.
+    #[inline]
+    pub(super) fn ask_named(&self, place: Place) {
+        if place.table() == Table::Phrase {
+            self.phrases.ask_ring(place.hash());
         }
     }
 
@@ -357,38 +345,29 @@ impl Cache {
                 let (ids, count) = self.long_ids(place, long_key(piece));
                 out.extend_from_slice(ids.get(..count).unwrap_or_default());
             }
-            Table::Run => {
-                let (ids, count) = self.run_ids(place, piece);
-                out.extend_from_slice(ids.get(..count).unwrap_or_default());
-            }
+            Table::Phrase => match self.phrase_ids(place, piece) {
+                Some(PhraseIds::Narrow(ids)) => out.extend(ids.iter().map(|id| u32::from(*id))),
+                Some(PhraseIds::Wide(ids)) => out.extend_from_slice(ids),
+                None => {}
+            },
             Table::None => {}
         }
         out.len() > before
     }
 
-    /// Keeps a piece, if it has few enough tokens.
-    pub(super) fn put(&mut self, place: Place, piece: &[u8], ids: &[u32]) {
+    /// Keeps a piece, or does not, as it is time; false if it has too many tokens.
+    pub(super) fn put(&mut self, place: Place, piece: &[u8], ids: &[u32]) -> bool {
         match place.table() {
-            Table::Short => self.put_short(place, key(piece), ids),
+            Table::Short => return self.put_short(place, key(piece), ids),
             Table::Long => {
-                if let Some(ids) = pack(ids, self.wide) {
-                    let long = Long { key: long_key(piece), ids };
-                    put(&mut self.longs, place, long, |long| long.key == [0; 4], &mut self.full);
-                }
+                let Some(ids) = pack(ids, self.wide) else { return false };
+                let long = Long { key: long_key(piece), ids };
+                put(&mut self.longs, place, long, |long| long.key == [0; 4], &mut self.full);
             }
-            Table::Run => {
-                let mut run = Run::default();
-                if let (Some(bytes), Some(ids)) = (run.bytes.get_mut(..piece.len()), pack(ids, self.wide)) {
-                    bytes.copy_from_slice(piece);
-                    run.ids = ids;
-                    if let (Some(last), Ok(len)) = (run.ids.last_mut(), u16::try_from(piece.len())) {
-                        *last |= len << 8;
-                    }
-                    put(&mut self.runs, place, run, |run| run.len() == 0, &mut self.full);
-                }
-            }
+            Table::Phrase => self.phrases.put(place.hash(), piece, ids, self.wide, &mut self.full),
             Table::None => {}
         }
+        true
     }
 }
 
@@ -454,7 +433,7 @@ mod tests {
         let seed = Seed::of(b"");
         let block: [u8; BLOCK] = core::array::from_fn(|at| u8::try_from(at * 5 % 256).unwrap());
         for from in 0..32 {
-            for len in 1..=RUN_LEN.min(BLOCK - from) {
+            for len in 1..=BLOCK - from {
                 let piece = &block[from..from + len];
                 if len <= 15 {
                     assert_eq!(key_at(&block, from, len), Some(key(piece)));
@@ -466,18 +445,18 @@ mod tests {
             }
         }
         assert_eq!(long_key_at(&block, 0, 32), None);
-        assert_eq!(Place::of(seed, &[b'a'; RUN_LEN + 1]), Place::NONE);
+        assert_eq!(Place::of(seed, &[b'a'; PHRASE_LEN + 1]), Place::NONE);
         assert_eq!(Place::of(seed, "\u{4e2d}\u{4e2d}\u{4e2d}".as_bytes()).table(), Table::Long);
     }
 
     #[test]
     fn what_is_found_is_what_was_kept() {
-        for (tokens, most) in [(1 << 16, [7, 15, 63]), (1 << 21, [3, 7, 31])] {
+        for (tokens, most) in [(1 << 16, [7, 15, 70]), (1 << 21, [3, 7, 70])] {
             let seed = Seed::of(b"");
             let mut cache = Cache::new(tokens, usize::MAX);
             let piece = |n: u32| {
                 let mut piece = std::format!("{n}\0").into_bytes();
-                piece.resize([8, 15, 16, 31, 32, 64][usize::try_from(n % 6).unwrap()], b'x');
+                piece.resize([8, 15, 16, 31, 32, 164][usize::try_from(n % 6).unwrap()], b'x');
                 piece
             };
             let top = u32::try_from(tokens - 1).unwrap();
@@ -508,7 +487,7 @@ mod tests {
     #[test]
     fn zeros_at_the_end_are_part_of_a_piece() {
         let (seed, mut cache, mut out) = (Seed::of(b""), Cache::new(10, 1000), Vec::new());
-        for len in 2..=RUN_LEN {
+        for len in (2..80).chain([PHRASE_LEN - 1, PHRASE_LEN]) {
             let (zeros, mut word) = (std::vec![0; len], std::vec![b'a'; len]);
             for piece in [&zeros, &word] {
                 cache.put(Place::of(seed, piece), piece, &[1]);

@@ -4,10 +4,11 @@ use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 
 use super::batch::Batch;
-use super::cache::{Cache, Place, RUN_IDS, RUN_LEN, Table, key_at, long_key_at};
+use super::cache::{Cache, LONG_IDS, Place, Table, key_at, long_key_at, place_at};
 use super::hash::KEY_LEN;
 use super::merge::Scratch;
 use super::model::Model;
+use super::phrases::{Ids, PHRASE_LEN};
 use super::split::piece_len;
 use super::tiny::{TINY_IDS, TINY_LEN, tiny_key};
 use super::window::BLOCK;
@@ -21,16 +22,16 @@ pub(super) struct Engine {
 
 /// Tokens that wait to be appended together.
 struct Pending {
-    ids: [u32; Self::ROOM + RUN_IDS],
+    ids: [u32; Self::ROOM + PHRASE_LEN + LONG_IDS],
     count: usize,
 }
 
 impl Pending {
-    /// When there are as many, they are appended; a piece has up to 64 more.
+    /// When there are as many, they are appended; a piece has up to a thousand more.
     const ROOM: usize = 512;
 
     const fn new() -> Self {
-        Self { ids: [0; Self::ROOM + RUN_IDS], count: 0 }
+        Self { ids: [0; Self::ROOM + PHRASE_LEN + LONG_IDS], count: 0 }
     }
 
     /// Takes `N`, of which `count` stay.
@@ -40,6 +41,17 @@ impl Pending {
             *place = ids;
         }
         self.count = self.count.wrapping_add(count);
+    }
+
+    /// Takes so many, all that there are.
+    #[inline]
+    fn take<T: Copy + Into<u32>>(&mut self, ids: &[T]) {
+        if let Some(place) = self.ids.get_mut(self.count..).and_then(|rest| rest.get_mut(..ids.len())) {
+            for (place, id) in place.iter_mut().zip(ids) {
+                *place = (*id).into();
+            }
+        }
+        self.count = self.count.wrapping_add(ids.len());
     }
 
     #[inline]
@@ -67,7 +79,11 @@ impl Engine {
             let (mut batch, mut pending) = (Batch::new(), Pending::new());
             while rest.len() >= BLOCK {
                 let mut len = batch.fill(&self.cache, model.vocab.seed(), rest);
-                self.give(model, rest, &batch, &mut pending, out)?;
+                if self.cache.wide {
+                    self.give::<true>(model, rest, &batch, &mut pending, out)?;
+                } else {
+                    self.give::<false>(model, rest, &batch, &mut pending, out)?;
+                }
                 if len == 0 {
                     len = piece_len(rest);
                     pending.flush(out)?;
@@ -88,7 +104,7 @@ impl Engine {
 
     /// Appends the tokens of the pieces of a batch.
     #[inline(never)]
-    fn give(
+    fn give<const WIDE: bool>(
         &mut self,
         model: &Model,
         text: &[u8],
@@ -96,40 +112,24 @@ impl Engine {
         pending: &mut Pending,
         out: &mut Vec<u32>,
     ) -> Result<(), TryReserveError> {
-        let mut from = 0;
-        for (at, place) in batch.others() {
-            let at = usize::from(*at);
-            self.give_tiny(batch, (from, at), pending, out)?;
-            let (start, len) = batch.span(at);
-            if !self.give_other(model, text, (start, len), *place, pending) {
-                pending.flush(out)?;
-                self.missed(model, text.get(start..start.wrapping_add(len)).unwrap_or_default(), *place, out)?;
-            }
-            from = at.wrapping_add(1);
-        }
-        self.give_tiny(batch, (from, batch.count()), pending, out)
-    }
-
-    /// Appends the tokens of pieces that are in the table of tiny ones.
-    #[inline]
-    fn give_tiny(
-        &self,
-        batch: &Batch,
-        (from, to): (usize, usize),
-        pending: &mut Pending,
-        out: &mut Vec<u32>,
-    ) -> Result<(), TryReserveError> {
-        for pieces in batch.tiny(from, to).chunks(Pending::ROOM / TINY_IDS / 2) {
-            if pending.count > Pending::ROOM / 2 {
+        let mut others = batch.others().iter();
+        for at in 0..batch.count() {
+            if pending.count > Pending::ROOM {
                 pending.flush(out)?;
             }
-            for found in pieces {
-                let (ids, count) = found.ids(self.cache.wide);
+            let found = batch.tiny(&self.cache, at);
+            if !found.is_other() {
+                let (ids, count) = found.ids(WIDE);
                 pending.push(ids, count);
+                continue;
             }
-        }
-        if pending.count > Pending::ROOM / 2 {
-            pending.flush(out)?;
+            let (start, len) = batch.span(at);
+            let place = if len > TINY_LEN { others.next().map(|(_, place)| *place) } else { None };
+            let place = place.unwrap_or_else(|| place_at(model.vocab.seed(), text, start, len));
+            if !self.give_other(model, text, (start, len), place, pending) {
+                pending.flush(out)?;
+                self.missed(model, text.get(start..start.wrapping_add(len)).unwrap_or_default(), place, out)?;
+            }
         }
         Ok(())
     }
@@ -161,11 +161,19 @@ impl Engine {
                 pending.push(ids, count);
                 count
             }
-            Table::Run => {
+            Table::Phrase => {
                 let piece = text.get(start..start.wrapping_add(len)).unwrap_or_default();
-                let (ids, count) = self.cache.run_ids(place, piece);
-                pending.push(ids, count);
-                count
+                match self.cache.phrase_ids(place, piece) {
+                    Some(Ids::Narrow(ids)) => {
+                        pending.take(ids);
+                        ids.len()
+                    }
+                    Some(Ids::Wide(ids)) => {
+                        pending.take(ids);
+                        ids.len()
+                    }
+                    None => 0,
+                }
             }
             Table::None => 0,
         };
@@ -177,7 +185,7 @@ impl Engine {
     fn piece(&mut self, model: &Model, piece: &[u8], out: &mut Vec<u32>) -> Result<(), TryReserveError> {
         // No token is empty, so there are at most as many as bytes.
         out.try_reserve(piece.len())?;
-        if piece.len() <= RUN_LEN {
+        if piece.len() <= PHRASE_LEN {
             return self.kept(model, piece, out);
         }
         // A longer piece may be a token, if there are such.
@@ -196,7 +204,8 @@ impl Engine {
             return Ok(());
         }
         let place = Place::of(model.vocab.seed(), piece);
-        if self.cache.give(place, piece, out) {
+        let other = place.other(model.vocab.seed(), piece);
+        if self.cache.give(place, piece, out) || self.cache.give(other, piece, out) {
             return Ok(());
         }
         self.merge_and_keep(model, piece, place, out)
@@ -213,6 +222,10 @@ impl Engine {
     ) -> Result<(), TryReserveError> {
         out.try_reserve(piece.len())?;
         if self.give_kept_tiny(model, piece, out) {
+            return Ok(());
+        }
+        let other = place.other(model.vocab.seed(), piece);
+        if self.cache.give(other, piece, out) {
             return Ok(());
         }
         self.merge_and_keep(model, piece, place, out)
@@ -241,8 +254,10 @@ impl Engine {
         let (seed, before) = (model.vocab.seed(), out.len());
         self.merged(model, piece, seed.piece(piece), out)?;
         let ids = out.get(before..).unwrap_or_default();
-        if !tiny_key(piece).is_some_and(|key| self.cache.put_tiny(seed, key, ids)) {
-            self.cache.put(place, piece, ids);
+        let is_kept = tiny_key(piece).is_some_and(|key| self.cache.put_tiny(seed, key, ids))
+            || self.cache.put(place, piece, ids);
+        if !is_kept {
+            self.cache.put(place.other(seed, piece), piece, ids);
         }
         Ok(())
     }

@@ -140,6 +140,21 @@ impl Seed {
         fold(low ^ self.a, high ^ state) ^ fold(num::widen(piece.len()) ^ self.b, state)
     }
 
+    /// The hash of a piece of 16 bytes or more; another than [`piece`](Self::piece) gives.
+    pub(super) fn phrase(self, piece: &[u8]) -> u64 {
+        // Two halves that do not wait for one another; the last bytes may be read twice.
+        let (mut one, mut other) = (self.b ^ num::widen(piece.len()), self.a);
+        let (blocks, _) = piece.as_chunks::<16>();
+        let (twos, last) = blocks.as_chunks::<2>();
+        for [first, second] in twos {
+            let ([a, b], [c, d]) = (words(first), words(second));
+            one = fold(a ^ self.a, b ^ one);
+            other = fold(c ^ self.b, d ^ other);
+        }
+        let ([a, b], [c, d]) = (last.first().map_or([0; 2], words), piece.last_chunk().map_or([0; 2], words));
+        fold(fold(a ^ self.a, b ^ one) ^ self.b, fold(c ^ self.b, d ^ other))
+    }
+
     /// An odd multiplier for pairs.
     pub(super) const fn multiplier(self) -> u64 {
         self.a | 1

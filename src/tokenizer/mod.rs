@@ -40,6 +40,7 @@ mod merge;
 mod model;
 #[cfg(feature = "std")]
 mod parallel;
+mod phrases;
 mod special;
 mod split;
 mod tiny;
@@ -210,7 +211,7 @@ impl Tokenizer {
     }
 }
 
-/// Encodes text after text, and remembers pieces that it met: up to 19 MiB of them, however long the texts.
+/// Encodes text after text, and remembers pieces that it met: up to 18 MiB of them, however long the texts.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {

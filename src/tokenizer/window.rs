@@ -16,7 +16,8 @@
               is read; all must be inlined into the functions that enable instructions"
 )]
 
-use super::classes::{Class, beyond_ascii, len_by_lead};
+use super::classes::{Class, beyond_ascii, first, len_by_lead};
+use super::phrases::PHRASE_LEN;
 use super::split::contraction;
 
 /// Bytes in a window.
@@ -32,7 +33,8 @@ const STEP: usize = 16;
 
 /// The bytes at which a start is certain: the six behind are known to be what they seem, which is what it takes to see a
 /// space of three bytes and what follows it, where the last three may be a character cut short.
-const CERTAIN: u64 = (1 << (WINDOW - 6)) - 1;
+const CERTAIN: u64 = (1 << UNCERTAIN) - 1;
+const UNCERTAIN: usize = WINDOW - 6;
 
 /// What is so of each of 64 bytes, as bits, the first byte's lowest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +51,12 @@ pub(crate) struct Masks {
     pub(crate) quote: u64,
     /// Bytes beyond ASCII.
     pub(crate) high: u64,
-    /// Those of them that continue a character.
+}
+
+/// The same of bytes beyond ASCII, which many windows have none of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Beyond {
+    /// Those that continue a character.
     pub(crate) tail: u64,
     /// First bytes of which all characters are letters of two bytes: C4 to CA, D0, D1, D3 (most of Latin and Cyrillic).
     pub(crate) two: u64,
@@ -59,11 +66,36 @@ pub(crate) struct Masks {
     pub(crate) e4: u64,
     /// B8 to BF.
     pub(crate) late: u64,
+    /// E3, of which all characters are letters whose second byte is 90 or more (Han), and those of kana: 81 with a third
+    /// byte of 81 or more, 82 with one of 80 to 96 or A1 or more, 83 with another than BB.
+    pub(crate) e3: u64,
+    /// 81, 82 and 83.
+    pub(crate) second: [u64; 3],
+    /// 81 to BF; 80 to 96 and A1 to BF; BB.
+    pub(crate) third: [u64; 3],
+    /// 90 to BF.
+    pub(crate) han: u64,
 }
 
 /// What finds them, at the speed of some instruction set.
 pub(crate) trait Masker: Copy {
     fn masks(self, text: &[u8; WINDOW]) -> Masks;
+    fn beyond(self, text: &[u8; WINDOW]) -> Beyond;
+
+    /// Writes the places of the bits, plus `at`, and may write anything behind them.
+    #[inline(always)]
+    fn places(self, bits: u64, at: u16, places: &mut [u16; WINDOW]) {
+        let mut bits = bits;
+        for step in places.as_chunks_mut::<STEP>().0 {
+            for place in step {
+                *place = at.wrapping_add(bits.trailing_zeros() as u16);
+                bits &= bits.wrapping_sub(1);
+            }
+            if bits == 0 {
+                break;
+            }
+        }
+    }
 }
 
 /// Byte by byte: the specification of the others.
@@ -73,8 +105,7 @@ pub(crate) struct Plain;
 impl Masker for Plain {
     #[inline]
     fn masks(self, text: &[u8; WINDOW]) -> Masks {
-        let within = |byte: u8, first: u8, count: u8| byte.wrapping_sub(first) < count;
-        let mask = |test: &dyn Fn(u8) -> bool| high_bits(&text.map(|byte| u8::from(test(byte)) << 7));
+        let mask = |test: &dyn Fn(u8) -> bool| mask(text, test);
         Masks {
             letter: mask(&|byte| within(byte | 0x20, b'a', 26)),
             number: mask(&|byte| within(byte, b'0', 10)),
@@ -82,12 +113,51 @@ impl Masker for Plain {
             blank: mask(&|byte| byte == b' '),
             quote: mask(&|byte| byte == b'\''),
             high: high_bits(text),
+        }
+    }
+
+    #[inline]
+    fn beyond(self, text: &[u8; WINDOW]) -> Beyond {
+        let mask = |test: &dyn Fn(u8) -> bool| mask(text, test);
+        Beyond {
             tail: mask(&|byte| within(byte, 0x80, 0x40)),
             two: mask(&|byte| within(byte, 0xC4, 7) | within(byte, 0xD0, 2) | within(byte, 0xD3, 1)),
             three: mask(&|byte| within(byte, 0xE5, 5) | within(byte, 0xEB, 2)),
             e4: mask(&|byte| byte == 0xE4),
             late: mask(&|byte| within(byte, 0xB8, 8)),
+            e3: mask(&|byte| byte == 0xE3),
+            second: [0x81, 0x82, 0x83].map(|second| mask(&|byte| byte == second)),
+            third: [
+                mask(&|byte| within(byte, 0x81, 0x3F)),
+                mask(&|byte| within(byte, 0x80, 0x17) | within(byte, 0xA1, 0x1F)),
+                mask(&|byte| byte == 0xBB),
+            ],
+            han: mask(&|byte| within(byte, 0x90, 0x30)),
         }
+    }
+}
+
+/// Whether a byte is one of `count` from `first` on.
+#[inline]
+const fn within(byte: u8, first: u8, count: u8) -> bool {
+    byte.wrapping_sub(first) < count
+}
+
+/// The bytes for which a test holds.
+#[inline]
+fn mask(text: &[u8; WINDOW], holds: &dyn Fn(u8) -> bool) -> u64 {
+    high_bits(&text.map(|byte| u8::from(holds(byte)) << 7))
+}
+
+impl Beyond {
+    /// First bytes of letters of two bytes, and of three.
+    #[inline(always)]
+    const fn letters(&self) -> (u64, u64) {
+        let [s1, s2, s3] = self.second;
+        let [t1, t2, bb] = self.third;
+        let kana = s1 >> 1 & t1 >> 2 | s2 >> 1 & t2 >> 2 | s3 >> 1 & !(bb >> 2) | self.han >> 1;
+        let three = self.three & self.tail >> 1 | self.e4 & self.late >> 1 | self.e3 & kana;
+        (self.two & self.tail >> 1, three & self.tail >> 2)
     }
 }
 
@@ -116,17 +186,17 @@ const SPACE: usize = Class::Space as usize;
 /// another character. One that does not end inside the window is left as [`Class::Other`]: it begins where nothing is
 /// [`CERTAIN`].
 #[inline(always)]
-fn kinds(text: &[u8; WINDOW], masks: &Masks) -> Kinds {
+fn kinds(masker: impl Masker, text: &[u8; WINDOW], masks: &Masks) -> Kinds {
     let mut of = [0; 4];
     of[LETTER] = masks.letter;
     of[Class::Number as usize] = masks.number;
     of[SPACE] = masks.narrow;
     let mut wide = 0;
     if masks.high != 0 {
-        let two = masks.two & masks.tail >> 1;
-        let three = (masks.three & masks.tail >> 1 | masks.e4 & masks.late >> 1) & masks.tail >> 2;
+        let beyond = masker.beyond(text);
+        let (two, three) = beyond.letters();
         of[LETTER] |= two | two << 1 | three | three << 1 | three << 2;
-        let mut leads = masks.high & !(masks.tail | two | three);
+        let mut leads = masks.high & !(beyond.tail | two | three);
         while leads != 0 {
             let at = leads.trailing_zeros() as usize;
             leads &= leads - 1;
@@ -148,7 +218,7 @@ fn kinds(text: &[u8; WINDOW], masks: &Masks) -> Kinds {
 #[inline(always)]
 pub(crate) fn starts(masker: impl Masker, text: &[u8; WINDOW]) -> u64 {
     let masks = masker.masks(text);
-    let Kinds { of, mut wide } = kinds(text, &masks);
+    let Kinds { of, mut wide } = kinds(masker, text, &masks);
     let same = of.iter().fold(0, |same, kind| same | (kind & kind << 1));
     let space = of[SPACE];
     // A blank is joined with what follows it, and what is last of white space is not joined with what is before it.
@@ -179,31 +249,60 @@ fn contractions(text: &[u8; WINDOW], quotes: u64, starts: u64) -> u64 {
     starts
 }
 
+/// How far pieces are looked for.
+const FAR: usize = 1 << 15;
+
+/// The length of a piece that goes on where a window is no more certain; 0 if it is white space, or longer than any that is
+/// kept, or where bytes are no text: that is for the careful reading.
+#[inline(always)]
+fn long_len(masker: impl Masker, text: &[u8]) -> usize {
+    let mut at = usize::from(text.first() == Some(&b' '));
+    let Some((class, _)) = first(&text[at..]).filter(|(class, _)| *class != Class::Space) else { return 0 };
+    while at <= PHRASE_LEN - WINDOW
+        && let Some(window) = text[at..].first_chunk()
+    {
+        let masks = masker.masks(window);
+        let run = (!kinds(masker, window, &masks).of[class as usize % 4]).trailing_zeros() as usize;
+        if run < UNCERTAIN {
+            return at + run;
+        }
+        // The next begins where a character does, of which there is one in any four bytes.
+        let tail = if masks.high == 0 { 0 } else { masker.beyond(window).tail };
+        let heads = !tail & CERTAIN;
+        if heads >> (UNCERTAIN - 4) == 0 {
+            break;
+        }
+        at += 63 - heads.leading_zeros() as usize;
+    }
+    0
+}
+
 /// Where the first pieces of a text end, how many they are, and where the last of them ends: 0 if the first is too long to
 /// be seen whole.
 #[inline(always)]
 pub(crate) fn piece_ends(masker: impl Masker, text: &[u8], ends: &mut [u16; ENDS]) -> (usize, usize) {
     let (mut at, mut count) = (0, 0);
     while count <= MOST - WINDOW
+        && at < FAR
         && let Some(block) = text[at..].first_chunk::<BLOCK>()
     {
         // No closure: it would be compiled without the masker's instructions.
         let Some(window) = block.first_chunk() else { break };
-        let mut starts = starts(masker, window) & !1;
+        let starts = starts(masker, window) & !1;
         if starts == 0 {
-            break;
+            let len = long_len(masker, &text[at..]);
+            if len == 0 {
+                break;
+            }
+            at += len;
+            ends[count] = at as u16;
+            count += 1;
+            continue;
         }
         let last = 63 - starts.leading_zeros() as usize;
         let found = starts.count_ones() as usize;
-        let mut place = count;
-        while starts != 0 {
-            let Some(step) = ends[place..].first_chunk_mut::<STEP>() else { break };
-            for end in step {
-                *end = (at + starts.trailing_zeros() as usize) as u16;
-                starts &= starts.wrapping_sub(1);
-            }
-            place += STEP;
-        }
+        let Some(places) = ends[count..].first_chunk_mut() else { break };
+        masker.places(starts, at as u16, places);
         count += found;
         at += last;
     }
@@ -253,6 +352,36 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn long_pieces_agree_with_the_careful_reading(
+            parts in proptest::collection::vec((piece(), 1..500_usize, any::<bool>()), 1..8),
+        ) {
+            let mut text = Vec::new();
+            for (part, count, blank) in parts {
+                text.extend_from_slice(if blank { b" " } else { b"" });
+                text.extend(part.repeat(count / part.len()));
+            }
+            let mut ends = [0; ENDS];
+            let (mut from, mut at) = (0, 0);
+            loop {
+                let (count, len) = piece_ends(Plain, &text[from..], &mut ends);
+                for end in &ends[..count] {
+                    at += piece_len(&text[at..]);
+                    prop_assert_eq!(from + usize::from(*end), at, "{}", text.escape_ascii());
+                }
+                prop_assert_eq!(at, from + len);
+                if len == 0 {
+                    at += piece_len(&text[at..]);
+                }
+                if at == text.len() {
+                    break;
+                }
+                from = at;
+            }
+        }
+    }
+
     #[test]
     fn first_bytes_of_letters_have_no_others() {
         let mut buffer = [0; 4];
@@ -262,14 +391,15 @@ mod tests {
             window[..text.len()].copy_from_slice(text);
             let masks = Plain.masks(&window);
             let (class, len) = first(text).unwrap();
-            if masks.two & 1 == 1 {
+            let (two, three) = Plain.beyond(&window).letters();
+            if two & 1 == 1 {
                 assert_eq!((class, len), (Class::Letter, 2), "{c:?}");
             }
-            if masks.three & 1 == 1 || masks.e4 & masks.late >> 1 & 1 == 1 {
+            if three & 1 == 1 {
                 assert_eq!((class, len), (Class::Letter, 3), "{c:?}");
             }
             let all = (1 << len) - 1;
-            assert_eq!(kinds(&window, &masks).of[class as usize] & all, all, "{c:?}");
+            assert_eq!(kinds(Plain, &window, &masks).of[class as usize] & all, all, "{c:?}");
         }
     }
 

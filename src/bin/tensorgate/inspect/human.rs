@@ -139,7 +139,7 @@ fn module(out: &mut impl Write, name: &str, tensors: &[Named<'_>], all: bool) ->
     let known = if name.is_empty() { 0 } else { name.len().saturating_add(1) };
     // The width of the safetensors tags, so that modules of one dtype each stand in one column.
     let (mut names, mut kinds, mut shapes) = (0, 5, 0);
-    for (name, tensor) in tensors {
+    for Named { name, tensor, .. } in tensors {
         sum.add(tensor);
         let (name, shape) = row(name, known, tensor, all);
         (names, kinds, shapes) = (names.max(name.len()), kinds.max(tensor.kind.len()), shapes.max(shape.len()));
@@ -148,7 +148,7 @@ fn module(out: &mut impl Write, name: &str, tensors: &[Named<'_>], all: bool) ->
     let heading = if name.is_empty() { "(no module)".to_owned() } else { cut(name, VALUE, all) };
     writeln!(out, "\n{STRONG}{heading}{STRONG:#}{FAINT}  {}{FAINT:#}", total(&sum))?;
     // Rows are made again rather than kept: a file can have millions.
-    for (name, tensor) in tensors {
+    for Named { name, tensor, .. } in tensors {
         let (name, shape) = row(name, known, tensor, all);
         let (kind, size, at) = (tensor.kind, text::size(tensor.span.len()), tensor.span.start());
         let file = tensor.file.map(|file| format!(" of {}", cut(file, NAME, all))).unwrap_or_default();

@@ -56,14 +56,12 @@ pub(crate) fn run(args: &Quantize) -> io::Result<Exit> {
     if args.allow_non_finite {
         conversion = conversion.with_non_finite(NonFinite::Keep);
     }
-    let choices = match conversion.plan(&model) {
-        Ok(plan) => match choose(args, &model, &plan, &mut notes) {
-            Ok(choices) => choices,
-            Err(unmatched) => {
-                complain(&unmatched);
-                return Ok(Exit::Trouble);
-            }
-        },
+    let choices = match conversion.plan(&model).map(|plan| choose(args, &model, &plan, &mut notes)) {
+        Ok(Ok(choices)) => choices,
+        Ok(Err(unmatched)) => {
+            complain(&unmatched);
+            return Ok(Exit::Trouble);
+        }
         Err(error) => return Ok(refuse(&args.from, &error)),
     };
     let kind = |draft: Draft<'_>| Some(ElementType::Ggml(choices.get(draft.name)?.kind?));

@@ -44,6 +44,22 @@
 //! | tensors to save | [`safetensors::Plan`], or [`safetensors::serialize`] in one call |
 //! | a path to save them under | `file::Saver`: one file or shards, all or nothing (with `std`) |
 //!
+//! # Guides
+//!
+//! [`guide`] has one, with a program that runs, for each kind of user: those who load models of strangers, have no allocator, judge
+//! files in a sandbox, run GPT-2, or fuzz.
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | none | everything that needs neither `std` nor an allocator: validation, views, slices, block formats |
+//! | `alloc` | owned storage, writers, findings and what other readers do (`audit`), the tokenizer |
+//! | `std` (default) | files, whole models, saves, kernels, GPT-2 |
+//! | `iq` | block types with tables of patterns (9 KiB), in `std` already |
+//! | `cli` | what the command line uses; the library needs none of it |
+//! | `arbitrary` | generators on public types |
+//!
 //! # What strict means
 //!
 //! tensorgate accepts a subset of what the reference readers accept, and everything that their writers write and they read
@@ -52,6 +68,10 @@
 //! to different readers: it is refused, with a stable code whose reason stands in the rules book, `docs/rules.md`.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![doc(test(attr(deny(warnings))))]
+#![cfg_attr(
+    not(feature = "alloc"),
+    allow(rustdoc::broken_intra_doc_links, reason = "links to what the features add lead nowhere without them")
+)]
 #![deny(missing_docs, unnameable_types)]
 #![cfg_attr(
     not(test),
@@ -76,6 +96,8 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+#[cfg(feature = "arbitrary")]
+mod arbitrary;
 #[cfg(feature = "alloc")]
 pub mod audit;
 mod cursor;
@@ -87,6 +109,8 @@ pub mod file;
 pub mod gguf;
 #[cfg(feature = "std")]
 pub mod gpt2;
+#[cfg(any(doc, doctest))]
+pub mod guide;
 mod json;
 mod limits;
 #[cfg(feature = "std")]

@@ -180,7 +180,7 @@ impl Gpt2 {
     /// else is waited for; by itself it saves nothing.
     pub fn populate(&self, mut go_on: impl FnMut() -> bool) {
         /// Bytes at a time.
-        const PART: u64 = 4 << 20;
+        const PART: u64 = 256 << 10;
         for tensor in self.0.weights.matrices().filter_map(Matrix::in_file) {
             let len = num::widen(tensor.bytes().len());
             let mut start = 0_u64;

@@ -157,6 +157,17 @@ impl Model {
         Self::open_with(path, &Options::default())
     }
 
+    /// The file that [`open`](Self::open) would begin with: of a folder the index, else `model.safetensors`, else its only GGUF
+    /// model; `path` itself where it is no folder. Nothing of it is read.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError`] where a folder has no model or several, with what it has.
+    pub fn locate(path: impl AsRef<Path>) -> Result<PathBuf, ModelError> {
+        let path = path.as_ref();
+        if path.is_dir() { folder::find(path) } else { Ok(path.to_owned()) }
+    }
+
     /// Opens the model at `path` as the options say.
     ///
     /// # Errors

@@ -46,6 +46,8 @@ fn a_rule_has_its_page_and_a_typo_its_suggestion() {
     }
     let row = explain("DT-NAN");
     assert!(row.out.contains("Severity. warning") && row.out.contains("(NaN)"), "{}", row.out);
+    let policy = explain("PO-DTYPE");
+    assert!(policy.out.contains("what to do. dtypes in tensorgate.toml lists"), "{}", policy.out);
     let wrong = explain("ST-DUP-NAMES");
     assert!(wrong.code == 2 && wrong.err.contains("did you mean ST-DUP-NAME?"), "{}", wrong.err);
     let list = run(folder.path(), &["explain", "--list"]);

@@ -121,3 +121,24 @@ fn deep_tells_the_values_of_every_tensor() {
         (&json!(-1.0), &json!(0.0), &json!(5))
     );
 }
+
+#[test]
+fn of_an_index_the_page_has_the_tensors_of_its_shards() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = json!({"weight_map": {"a": "m-1.safetensors"}}).to_string();
+    fs::write(folder.path().join("model.safetensors.index.json"), index).unwrap();
+    let header = json!({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}});
+    let data = [0, 0, 128, 63, 0, 0, 0, 192]; // 1 and -2
+    fs::write(folder.path().join("m-1.safetensors"), file(&header.to_string(), &data)).unwrap();
+    let told = run(folder.path(), &["inspect", ".", "--html", "m.html", "--deep"]);
+    assert_eq!((told.code, told.err.as_str()), (0, ""));
+    let page = fs::read_to_string(folder.path().join("m.html")).unwrap();
+    let document: Value = serde_json::from_str(between(&page, "id=\"data\">", "</script>")).unwrap();
+    let tensor = &document["tensors"][0];
+    assert_eq!(
+        (&tensor["dtype"], &tensor["shard"], &tensor["bytes"]),
+        (&json!("F32"), &json!("m-1.safetensors"), &json!(8))
+    );
+    let values = &document["values"][0];
+    assert_eq!((&values["min"], &values["max"], &values["mean"]), (&json!(-2.0), &json!(1.0), &json!(-0.5)));
+}

@@ -171,6 +171,56 @@ fn inspect_shows_shards_and_metadata() {
 }
 
 #[test]
+fn inspect_shows_what_is_in_the_shards_that_are_there() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), INDEX, &[("m-1.safetensors", shard(&["a", "b"]))]);
+    let index = "m.safetensors.index.json";
+    let shown = run(folder.path(), &["inspect", index]);
+    for line in ["total       2 tensors, 2 parameters, 2 bytes", "U8          2 tensors, 2 parameters, 2 bytes"] {
+        assert!(shown.out.lines().any(|have| have == line), "{line:?} in {}", shown.out);
+    }
+    let header = fs::metadata(folder.path().join("m-1.safetensors")).unwrap().len() - 2;
+    let row = format!("  b  U8     [1]  at {} of m-1.safetensors, 1 byte", header + 1);
+    assert!(shown.out.lines().any(|have| have == row), "{row:?} in {}", shown.out);
+    let one = run(folder.path(), &["inspect", index, "--tensor", "b"]);
+    assert!(one.code == 0 && one.out.contains("  file    m-1.safetensors\n"), "{}", one.out);
+    let document: Value =
+        serde_json::from_str(&run(folder.path(), &["inspect", index, "--json", "--deep"]).out).unwrap();
+    let b = json!({"name": "b", "shard": "m-1.safetensors", "dtype": "U8", "shape": [1], "parameters": 1, "bytes": 1, "offset": header + 1});
+    assert_eq!(document["tensors"][1], b);
+    assert_eq!((&document["parameters"], &document["data_bytes"]), (&json!(2), &json!(2)));
+    assert_eq!(document["dtypes"], json!([{"dtype": "U8", "tensors": 2, "parameters": 2, "bytes": 2}]));
+    assert_eq!(document["values"].as_array().map(Vec::len), Some(3));
+    assert_eq!(document["values"][2], Value::Null);
+}
+
+#[test]
+fn of_a_folder_the_model_in_it_is_inspected() {
+    let folder = tempfile::tempdir().unwrap();
+    let inspect = |what: &[&str]| run(folder.path(), &[&["inspect", "d"], what].concat());
+    fs::create_dir(folder.path().join("d")).unwrap();
+    let none = inspect(&[]);
+    assert!(none.code == 2 && none.out.contains("MO-NOTHING-FOUND"), "{}", none.out);
+    for name in ["a.gguf", "b.gguf"] {
+        fs::write(folder.path().join("d").join(name), b"GGUF").unwrap();
+    }
+    let two = inspect(&["--json"]);
+    let told: Value = serde_json::from_str(&two.out).unwrap();
+    assert_eq!((two.code, told["code"].as_str()), (2, Some("MO-AMBIGUOUS")));
+    assert!(told["message"].as_str().unwrap().contains("\"a.gguf\", \"b.gguf\""), "{}", two.out);
+    let alone = shard(&["w"]);
+    fs::write(folder.path().join("d/model.safetensors"), &alone).unwrap();
+    assert!(inspect(&[]).out.starts_with("d/model.safetensors\nformat      safetensors\n"));
+    write(&folder.path().join("d"), INDEX, &[("m-1.safetensors", shard(&["a", "b"]))]);
+    fs::rename(
+        folder.path().join("d/m.safetensors.index.json"),
+        folder.path().join("d/model.safetensors.index.json"),
+    )
+    .unwrap();
+    assert!(inspect(&[]).out.starts_with("d/model.safetensors.index.json\nformat      sharded index\n"));
+}
+
+#[test]
 fn hostile_names_are_escaped() {
     let folder = tempfile::tempdir().unwrap();
     let name = "\u{1b}[2J\u{202e}\u{9b}";

@@ -232,9 +232,17 @@ fn wishes_are_followed() {
     {
         assert_eq!(kind_of(&path, &format!("{name}.weight")), kind, "{name}");
     }
-    let unused = made(&["--type", "q8_0", "--tensor-type", "ffn_dwon=q6_k", "--tensor-type", "attn_norm=q4_0"]);
+    let unused = made(&["--type", "q8_0", "--tensor-type", "attn_norm=q4_0"]);
     let notes: Vec<&str> = unused["notes"].as_array().unwrap().iter().map(|note| note.as_str().unwrap()).collect();
-    assert!(notes.len() == 2 && notes[0].contains("ffn_dwon") && notes[1].contains("attn_norm"), "{notes:?}");
+    assert!(notes.len() == 1 && notes[0].contains("attn_norm"), "{notes:?}");
+    let typo =
+        quantize(folder.path(), &["f32.gguf", "typo.gguf", "--type", "q8_0", "--tensor-type", "ffn_dwon=q6_k"]);
+    assert!(
+        typo.code == 2 && typo.err.contains("ffn_dwon") && typo.err.contains("did you mean \"ffn_down\"?"),
+        "{}",
+        typo.err
+    );
+    assert!(!folder.path().join("typo.gguf").exists());
     let bad = quantize(folder.path(), &["f32.gguf", "bad.gguf", "--type", "q4_0", "--tensor-type", "ffn_up=q2_k"]);
     assert!(bad.code == 2 && bad.err.contains("iq4_nl") && !folder.path().join("bad.gguf").exists(), "{}", bad.err);
 }

@@ -162,3 +162,19 @@ fn a_tebibyte_is_judged_from_its_header() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     assert_eq!((judged.code, judged.lines()[0]["size"].as_u64()), (0, Some(len)));
 }
+
+#[test]
+fn a_page_may_have_a_name_that_is_no_utf_8() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("m.safetensors"), crate::sound()).unwrap();
+    let name = OsStr::from_bytes(b"\xff.HTML");
+    let mut command = crate::tensorgate();
+    let output =
+        command.current_dir(folder.path()).args(["inspect", "m.safetensors", "--html"]).arg(name).output().unwrap();
+    let told = crate::Run::of(output);
+    assert_eq!((told.code, told.err.as_str()), (0, ""));
+    assert!(std::fs::read(folder.path().join(name)).unwrap().starts_with(b"<!doctype html>"));
+}

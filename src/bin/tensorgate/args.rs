@@ -10,8 +10,10 @@ mod metadata;
 mod quantize;
 mod reading;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 
 pub(crate) use check::{Check, Format};
@@ -53,6 +55,7 @@ Examples:
   tensorgate inspect model.gguf --summary --depth 2
   tensorgate inspect model.safetensors --tensor 'h.*.weight'
   tensorgate inspect model.safetensors.index.json
+  tensorgate inspect gpt2/
   tensorgate inspect model.safetensors --json
   tensorgate inspect model.safetensors --html model.html --deep
 
@@ -93,8 +96,8 @@ pub(crate) enum Command {
     Man(Man),
 }
 
-/// Show what is in a file: memory, modules with their shares, a map of the file, tensors and metadata; of an index, its
-/// shards.
+/// Show what is in a model: memory, modules with their shares, a map of the file, tensors and metadata; of an index, its
+/// shards and what is in those that are there. Of a folder that is the index, else model.safetensors, else its only GGUF.
 ///
 /// A file that is not accepted is reported as by check.
 #[derive(Debug, clap::Args)]
@@ -102,7 +105,7 @@ pub(crate) enum Command {
 #[command(after_help = INSPECT)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Inspect {
-    /// A file; "-" is standard input.
+    /// A file, a folder with one model, or "-" for standard input.
     #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
 
@@ -128,7 +131,7 @@ pub(crate) struct Inspect {
 
     /// Write one page for a browser to FILE (*.html), which needs no network and runs nothing of the file: a table of the
     /// tensors to search, their sizes as areas, the file from its first byte to its last, metadata and findings.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["all", "tensor", "summary", "depth"], value_parser = page)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["all", "tensor", "summary", "depth"], value_parser = OsStringValueParser::new().try_map(page))]
     pub(crate) html: Option<PathBuf>,
 
     /// Read the tensors too: least, greatest and mean values and a histogram of each, in the page or the JSON document.
@@ -143,9 +146,9 @@ pub(crate) struct Inspect {
 }
 
 /// The path of a page, which no model's path can be.
-fn page(path: &str) -> Result<PathBuf, String> {
-    let ends = |ending: &str| path.to_ascii_lowercase().ends_with(ending);
-    if ends(".html") || ends(".htm") {
+fn page(path: OsString) -> Result<PathBuf, String> {
+    let lower = path.as_encoded_bytes().to_ascii_lowercase();
+    if lower.ends_with(b".html") || lower.ends_with(b".htm") {
         Ok(PathBuf::from(path))
     } else {
         Err("a page's name ends in .html".to_owned())

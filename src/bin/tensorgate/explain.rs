@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Explain) -> io::Result<Exit> {
         Entry::Row { chapter, heads, row } => {
             writeln!(out, "{STRONG}{code}{STRONG:#}  {FAINT}{chapter}{FAINT:#}\n")?;
             for (head, cell) in cells(heads).zip(cells(row)).skip(1) {
-                writeln!(out, "{STRONG}{head}.{STRONG:#} {cell}")?;
+                writeln!(out, "{STRONG}{head}.{STRONG:#} {}", emphasis(cell))?;
             }
         }
     }

@@ -62,6 +62,10 @@ fn read(source: &Source, options: &Options, tap: Option<&Tap>, look: Look<'_>) -
         Source::Named(path) => Head::open(path)?,
         Source::Found(path) => Head::open_regular(path)?,
         Source::Lost(path, error) => return Ok(Report::unread(path, error)),
+        Source::Unclear(path, error) => {
+            let advice = "Name one of its files; check judges all of them.";
+            return Ok(Report::unreadable(path, error.code(), error.kind().to_string(), advice));
+        }
     };
     let mut head = opened.with_stream_limit(options.stream_limit);
     let path = source.path();
@@ -78,7 +82,7 @@ fn read(source: &Source, options: &Options, tap: Option<&Tap>, look: Look<'_>) -
         Format::Index => {
             let folder = match source {
                 Source::Named(path) | Source::Found(path) => path.parent(),
-                Source::Stdin | Source::Lost(..) => None,
+                Source::Stdin | Source::Lost(..) | Source::Unclear(..) => None,
             };
             index::judge(path, folder, &mut head, options, look)
         }

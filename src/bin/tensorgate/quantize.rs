@@ -56,8 +56,12 @@ pub(crate) fn run(args: &Quantize) -> io::Result<Exit> {
     if args.allow_non_finite {
         conversion = conversion.with_non_finite(NonFinite::Keep);
     }
-    let choices = match conversion.plan(&model) {
-        Ok(plan) => choose(args, &model, &plan, &mut notes),
+    let choices = match conversion.plan(&model).map(|plan| choose(args, &model, &plan, &mut notes)) {
+        Ok(Ok(choices)) => choices,
+        Ok(Err(unmatched)) => {
+            complain(&unmatched);
+            return Ok(Exit::Trouble);
+        }
         Err(error) => return Ok(refuse(&args.from, &error)),
     };
     let kind = |draft: Draft<'_>| Some(ElementType::Ggml(choices.get(draft.name)?.kind?));
@@ -114,8 +118,13 @@ fn target(to: &Path) -> io::Result<Cow<'_, Path>> {
     Ok(to.join("model.gguf").into())
 }
 
-/// What becomes of each tensor, by its name in the new file.
-fn choose(args: &Quantize, model: &Model, plan: &Plan<'_>, notes: &mut Vec<String>) -> HashMap<String, Choice> {
+/// What becomes of each tensor, by its name in the new file; or which wish is for none of them.
+fn choose(
+    args: &Quantize,
+    model: &Model,
+    plan: &Plan<'_>,
+    notes: &mut Vec<String>,
+) -> Result<HashMap<String, Choice>, String> {
     let used = RefCell::new(BTreeSet::new());
     let overrides = |name: &str| -> Option<GgmlType> {
         let (index, wish) = args.wishes.iter().enumerate().find(|(_, wish)| wish.is_for(name))?;
@@ -133,12 +142,18 @@ fn choose(args: &Quantize, model: &Model, plan: &Plan<'_>, notes: &mut Vec<Strin
     let choices = recipe.choose(&Facts::of(model), &drafts);
     let used = used.into_inner();
     for (_, wish) in args.wishes.iter().enumerate().filter(|(index, _)| !used.contains(index)) {
+        if !drafts.iter().any(|draft| wish.is_for(draft.name)) {
+            let parts = drafts.iter().flat_map(|draft| draft.name.split('.').chain([draft.name]));
+            let meant = text::nearest(&wish.text, parts);
+            let meant = meant.map_or_else(String::new, |name| format!("; did you mean \"{name}\"?"));
+            return Err(format!("--tensor-type {}: no tensor of the new file is called so{meant}", wish.text));
+        }
         notes.push(format!(
             "--tensor-type {}: no matrix whose type can change is called so, or another pattern came first",
             wish.text
         ));
     }
-    drafts.iter().map(|draft| draft.name.to_owned()).zip(choices).collect()
+    Ok(drafts.iter().map(|draft| draft.name.to_owned()).zip(choices).collect())
 }
 
 /// Why not, where blocks would be quantised once more.

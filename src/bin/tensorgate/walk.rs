@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tensorgate::file::ReadError;
+use tensorgate::model::ModelError;
 use walkdir::{DirEntry, WalkDir};
 
 /// Something to judge.
@@ -16,6 +17,8 @@ pub(crate) enum Source {
     Found(PathBuf),
     /// A place that could not be looked into.
     Lost(PathBuf, ReadError),
+    /// A folder that is no model, or more than one.
+    Unclear(PathBuf, ModelError),
 }
 
 impl Source {
@@ -28,7 +31,7 @@ impl Source {
     pub(crate) fn path(&self) -> &Path {
         match self {
             Self::Stdin => Path::new("-"),
-            Self::Named(path) | Self::Found(path) | Self::Lost(path, _) => path,
+            Self::Named(path) | Self::Found(path) | Self::Lost(path, _) | Self::Unclear(path, _) => path,
         }
     }
 }

@@ -6,8 +6,12 @@ use std::num::NonZeroUsize;
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct Effort {
     /// Threads that read and compute; as many as there are processors unless given.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     jobs: Option<NonZeroUsize>,
+}
+
+fn threads(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "a number of threads from 1 on; leave --jobs out for as many as there are processors")
 }
 
 impl Effort {

@@ -93,7 +93,7 @@ impl Checker<'_> {
         let demand = self.policy.demand(source.path(), &self.args.reading);
         let identity = || match source {
             Source::Named(path) | Source::Found(path) => Identity::of(path),
-            Source::Stdin | Source::Lost(..) => None,
+            Source::Stdin | Source::Lost(..) | Source::Unclear(..) => None,
         };
         let begun = SystemTime::now();
         let before = self.cache.and_then(|_| identity());

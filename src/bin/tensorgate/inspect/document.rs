@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use serde_json::Value;
 use tensorgate::file::Head;
 
+use super::shards::Shards;
 use super::{gguf, index, json, values};
 use crate::args::Inspect;
 use crate::judge::{Model, Options, judge};
@@ -16,18 +17,22 @@ use crate::{Exit, complain, output, parts};
 
 /// The document for programs, with the values of the tensors where they are asked for; or how the program ends where it
 /// was stopped at that.
-pub(super) fn document(args: &Inspect) -> io::Result<Result<(Report, Vec<u8>), Exit>> {
-    let work = if args.deep { Some(Work::new(args.effort, false, &[&args.path])?) } else { None };
+pub(super) fn document(args: &Inspect, source: &Source) -> io::Result<Result<(Report, Vec<u8>), Exit>> {
+    let work = if args.deep { Some(Work::new(args.effort, false, &[source.path()])?) } else { None };
     let options = args.reading.options();
     let (mut bytes, mut shown, mut looked) = (Vec::new(), Ok(()), None);
-    let mut verdict = judge(&Source::named(&args.path), &options, None, &mut |report, model, head| {
+    let mut verdict = judge(source, &options, None, &mut |report, model, head| {
+        let there = match Shards::open(report, &model, head, &options) {
+            Ok(there) => there,
+            Err(failed) => return looked = Some(Err(failed)),
+        };
         shown = match model {
             Model::SafeTensors(header) => json::safetensors(&mut bytes, report, header),
             Model::Gguf(header) => gguf::json::document(&mut bytes, report, header),
-            Model::Index(index, shards) => index::json(&mut bytes, report, index, shards),
+            Model::Index(index, shards) => index::json(&mut bytes, report, index, shards, &there),
         };
         if let Some(work) = &work {
-            looked = Some(look(work, report, &model, head, &options));
+            looked = Some(look(work, report, &model, head, &options, &there));
         }
     });
     shown?;
@@ -48,17 +53,19 @@ pub(super) fn document(args: &Inspect) -> io::Result<Result<(Report, Vec<u8>), E
     Ok(Ok((verdict, bytes)))
 }
 
-/// The values of the tensors of one file, in the order of its tensors in the document. Of an index there are none: its
-/// shards are inspected one by one.
+/// The values of the tensors, in their order in the document.
 fn look(
     work: &Work,
     report: &Report,
     model: &Model<'_>,
     head: &Head,
     options: &Options,
+    there: &Shards,
 ) -> Result<Vec<Value>, Box<Report>> {
-    if matches!(model, Model::Index(..)) {
-        return Ok(Vec::new());
+    if let Model::Index(index, _) = model {
+        let mut found = there.values(work)?;
+        let names = index.in_file_order().map(|entry| entry.name());
+        return Ok(names.map(|name| found.remove(&*name.to_cow()).unwrap_or_default()).collect());
     }
     let parts = parts::parts(report, model, head, options)?;
     let Some(part) = parts.first() else { return Ok(Vec::new()) };

@@ -49,7 +49,7 @@ pub(super) fn human(out: &mut impl Write, report: &Report, header: &Header<'_>, 
     memory::print(out, &sum, KvCache::of_gguf(header))?;
     pairs(out, header, args.all)?;
     findings(out, report)?;
-    eye(out, args, tensors, start, report.size, &by_kind, &sum)?;
+    eye(out, args, tensors, Some((start, report.size)), &by_kind, &sum)?;
     modules(out, tensors(), args)
 }
 

@@ -6,8 +6,26 @@ use std::collections::TryReserveError;
 
 use super::tensor::Tensor;
 
-/// A tensor and its decoded name.
-pub(super) type Named<'a> = (Cow<'a, str>, Tensor<'a>);
+/// A tensor with its decoded name.
+#[derive(Clone, Debug)]
+pub(super) struct Named<'a> {
+    pub(super) name: Cow<'a, str>,
+    pub(super) tensor: Tensor<'a>,
+    /// Bytes of the name that are its module, which a sort asks for many times.
+    module: usize,
+}
+
+impl<'a> Named<'a> {
+    fn new(tensor: Tensor<'a>) -> Self {
+        let name = tensor.name.to_cow();
+        let module = module(&name).len();
+        Self { name, tensor, module }
+    }
+
+    fn module(&self) -> &str {
+        self.name.get(..self.module).unwrap_or_default()
+    }
+}
 
 /// The part of a name that is its module: through the first number where more follows (`h.0` of `h.0.attn.bias`),
 /// otherwise all but the last part (`wte` of `wte.weight`).
@@ -28,6 +46,10 @@ fn module(name: &str) -> &str {
 /// Compares text, runs of digits by their value, then by their length.
 fn natural(a: &str, b: &str) -> Ordering {
     let (a, b) = (a.as_bytes(), b.as_bytes());
+    // Most modules that are compared are one and the same.
+    if a == b {
+        return Ordering::Equal;
+    }
     let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let (head, tail_a) = a.split_at_checked(same).unwrap_or((a, &[]));
     let tail_b = b.get(same..).unwrap_or_default();
@@ -61,18 +83,19 @@ pub(super) fn sorted<'a>(tensors: impl Iterator<Item = Tensor<'a>>) -> Result<Ve
     named.try_reserve(tensors.size_hint().0)?;
     for tensor in tensors {
         named.try_reserve(1)?;
-        named.push((tensor.name.to_cow(), tensor));
+        named.push(Named::new(tensor));
     }
-    named.sort_unstable_by(|(a, _), (b, _)| {
-        natural(module(a), module(b)).then_with(|| natural(a, b)).then_with(|| a.cmp(b))
+    named.sort_unstable_by(|a, b| {
+        let by_module = natural(a.module(), b.module());
+        by_module.then_with(|| natural(&a.name, &b.name)).then_with(|| a.name.cmp(&b.name))
     });
     Ok(named)
 }
 
 /// The tensors of each module, out of [`sorted`] ones.
 pub(super) fn groups<'s, 'a>(sorted: &'s [Named<'a>]) -> impl Iterator<Item = (&'s str, &'s [Named<'a>])> {
-    let groups = sorted.chunk_by(|(a, _), (b, _)| module(a) == module(b));
-    groups.map(|group| (group.first().map_or("", |(name, _)| module(name)), group))
+    let groups = sorted.chunk_by(|a, b| a.module() == b.module());
+    groups.map(|group| (group.first().map_or("", Named::module), group))
 }
 
 #[cfg(test)]

@@ -41,17 +41,17 @@ pub(super) fn safetensors(
     memory::print(out, &sum, KvCache::beside(&report.path))?;
     metadata(out, header, args.all)?;
     findings(out, report)?;
-    eye(out, args, tensors, start, report.size, &by_dtype, &sum)?;
+    eye(out, args, tensors, Some((start, report.size)), &by_dtype, &sum)?;
     modules(out, tensors(), args)
 }
 
-/// What the model is made of, as pictures: types, modules, and where they lie in the file.
+/// What the model is made of, as pictures: types, modules, and where they lie in the file that has so many bytes, behind its
+/// header.
 pub(super) fn eye<'a, I: Iterator<Item = Tensor<'a>>>(
     out: &mut impl Write,
     args: &Inspect,
     tensors: impl Fn() -> I,
-    start: u64,
-    size: Option<u64>,
+    layout: Option<(u64, Option<u64>)>,
     kinds: &[(&'static str, Totals)],
     sum: &Totals,
 ) -> io::Result<()> {
@@ -65,7 +65,10 @@ pub(super) fn eye<'a, I: Iterator<Item = Tensor<'a>>>(
         }
     }
     tree::print(out, &Node::new(tensors(), args.depth))?;
-    layout::print(out, tensors, start, size)
+    match layout {
+        Some((start, size)) => layout::print(out, tensors, start, size),
+        None => Ok(()),
+    }
 }
 
 /// What the file is, and how large.
@@ -136,7 +139,7 @@ fn module(out: &mut impl Write, name: &str, tensors: &[Named<'_>], all: bool) ->
     let known = if name.is_empty() { 0 } else { name.len().saturating_add(1) };
     // The width of the safetensors tags, so that modules of one dtype each stand in one column.
     let (mut names, mut kinds, mut shapes) = (0, 5, 0);
-    for (name, tensor) in tensors {
+    for Named { name, tensor, .. } in tensors {
         sum.add(tensor);
         let (name, shape) = row(name, known, tensor, all);
         (names, kinds, shapes) = (names.max(name.len()), kinds.max(tensor.kind.len()), shapes.max(shape.len()));
@@ -145,10 +148,11 @@ fn module(out: &mut impl Write, name: &str, tensors: &[Named<'_>], all: bool) ->
     let heading = if name.is_empty() { "(no module)".to_owned() } else { cut(name, VALUE, all) };
     writeln!(out, "\n{STRONG}{heading}{STRONG:#}{FAINT}  {}{FAINT:#}", total(&sum))?;
     // Rows are made again rather than kept: a file can have millions.
-    for (name, tensor) in tensors {
+    for Named { name, tensor, .. } in tensors {
         let (name, shape) = row(name, known, tensor, all);
         let (kind, size, at) = (tensor.kind, text::size(tensor.span.len()), tensor.span.start());
-        writeln!(out, "  {name:names$}  {kind:<kinds$}  {shape:shapes$}  at {at}, {size}{}", odd(tensor))?;
+        let file = tensor.file.map(|file| format!(" of {}", cut(file, NAME, all))).unwrap_or_default();
+        writeln!(out, "  {name:names$}  {kind:<kinds$}  {shape:shapes$}  at {at}{file}, {size}{}", odd(tensor))?;
     }
     Ok(())
 }

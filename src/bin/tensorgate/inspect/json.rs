@@ -67,9 +67,9 @@ impl<'a, I: Iterator<Item = Tensor<'a>>, F: Fn() -> I> Serialize for Tensors<F> 
     }
 }
 
-struct Labelled<'a> {
-    label: &'static str,
-    tensor: Tensor<'a>,
+pub(super) struct Labelled<'a> {
+    pub(super) label: &'static str,
+    pub(super) tensor: Tensor<'a>,
 }
 
 impl Serialize for Labelled<'_> {
@@ -77,6 +77,9 @@ impl Serialize for Labelled<'_> {
         let tensor = &self.tensor;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &tensor.name.to_cow())?;
+        if let Some(file) = tensor.file {
+            map.serialize_entry("shard", file)?;
+        }
         map.serialize_entry(self.label, tensor.kind)?;
         map.serialize_entry("shape", &Dims(tensor.shape))?;
         map.serialize_entry("parameters", &tensor.parameters())?;

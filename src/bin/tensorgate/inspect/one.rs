@@ -22,6 +22,9 @@ pub(super) fn show<'a>(
         count = count.saturating_add(1);
         writeln!(out, "{STRONG}{}{STRONG:#}", text::ascii(&name))?;
         let (kind, shape, span) = (tensor.kind, tensor.shape, tensor.span);
+        if let Some(file) = tensor.file {
+            writeln!(out, "  {FAINT}file{FAINT:#}    {}", text::ascii(file))?;
+        }
         writeln!(out, "  {FAINT}type{FAINT:#}    {kind}")?;
         writeln!(out, "  {FAINT}shape{FAINT:#}   {shape}, {}", text::count(tensor.parameters(), "element"))?;
         writeln!(out, "  {FAINT}bytes{FAINT:#}   {} to {}, {}", span.start(), span.end(), text::size(span.len()))?;

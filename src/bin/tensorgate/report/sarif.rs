@@ -128,12 +128,17 @@ fn rule(code: &str) -> Value {
     let what = entry.map(|entry| entry.what()).unwrap_or_default();
     let full = match entry {
         Some(Entry::Section(body)) => {
-            body.split("<!--").next().unwrap_or_default().replace("**", "").replace('`', "")
+            let text = body.split("<!--").next().unwrap_or_default().replace("**", "").replace('`', "");
+            // The first line is what is wrong, between stars.
+            let line = |line: &str| {
+                line.strip_prefix('*').and_then(|rest| rest.strip_suffix('*')).unwrap_or(line).to_owned()
+            };
+            text.lines().map(line).collect::<Vec<_>>().join("\n")
         }
-        Some(Entry::Row { row, .. }) => book::cells(row).skip(1).collect::<Vec<_>>().join(": "),
+        Some(Entry::Row { row, .. }) => book::cells(row).skip(1).collect::<Vec<_>>().join(": ").replace('`', ""),
         None => String::new(),
     };
-    let full = full.trim().trim_start_matches('*');
+    let full = full.trim();
     let help = format!("tensorgate explain {code}");
     json!({
         "id": code,

@@ -169,7 +169,13 @@ fn unknown(given: &str, what: &str, names: &[&str]) -> String {
 /// The name of a type, in either format.
 fn dtype(given: String) -> Result<String, String> {
     let plain = Dtype::ALL.iter().map(|dtype| dtype.tag());
-    let names: Vec<&str> = plain.chain(GgmlType::ALL.iter().filter_map(|kind| kind.name())).collect();
+    let mut names: Vec<&str> = plain.collect();
+    for name in GgmlType::ALL.iter().filter_map(|kind| kind.name()) {
+        // Some are of both formats.
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     if names.iter().any(|name| name.eq_ignore_ascii_case(&given)) {
         return Ok(given);
     }
@@ -213,6 +219,8 @@ mod tests {
         assert!(fault("[rules]\n\"ST-NOTE-SPACE\" = \"fatal\"\n").contains("line 2"));
         assert!(fault("relax = [\"traling\"]\n").contains("did you mean \"trailing\"?"));
         assert!(fault("dtypes = [\"FP23\"]\n").contains("there is no dtype \"FP23\""));
+        let types = fault("dtypes = [\"?\"]\n");
+        assert_eq!(types.matches(" F32,").count(), 1, "{types}");
         assert!(fault("formats = [\"ggfu\"]\n").contains("did you mean \"gguf\"?"));
         assert!(fault("[files]\ninclude = [\"a[\"]\n").contains("\"a[\""));
         assert!(fault("[[override]]\nrelax = []\n").contains("paths"));

@@ -36,9 +36,9 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 
 // --- The tensors, one shape whatever the format.
 const tensors = (data.tensors || []).map((tensor, at) => {
-  const kind = tensor.dtype || tensor.type || tensor.shard || "";
-  const shape = "[" + (tensor.shape || []).map(String).join(", ") + "]";
-  return { at, name: safe(tensor.name), kind: safe(kind), shape, values: (data.values || [])[at] || null,
+  const kind = tensor.dtype || tensor.type || "";
+  const shape = tensor.shape ? "[" + tensor.shape.map(String).join(", ") + "]" : "";
+  return { at, name: safe(tensor.name), kind: safe(kind), shape, shard: tensor.shard === undefined ? "" : safe(tensor.shard), values: (data.values || [])[at] || null,
     elements: tensor.parameters, bytes: tensor.bytes, offset: tensor.offset,
     area: Number(tensor.bytes || 0), start: Number(tensor.offset || 0) };
 });
@@ -107,7 +107,7 @@ for (const shard of data.shards || []) {
 }
 
 // --- The table: only the rows that can be seen are there.
-const columns = [["name", "Name"], ["kind", data.shards ? "Shard" : "Type"], ["shape", "Shape"], ["elements", "Elements", "n"], ["bytes", "Bytes", "n"], ["offset", "Offset", "n"], ["values", data.values ? "Values" : ""]];
+const columns = [["name", "Name"], ["kind", "Type"], ["shape", "Shape"], ["elements", "Elements", "n"], ["bytes", "Bytes", "n"], ["offset", "Offset", "n"], ["values", data.values ? "Values" : ""]];
 let order = tensors, sorted = { key: "at", down: false }, chosen = null;
 const rows = new Map();
 const compare = (a, b) => typeof a === "string" && typeof b === "string" ? (a < b ? -1 : a > b ? 1 : 0) : Number(a || 0) - Number(b || 0);
@@ -119,7 +119,7 @@ const refresh = () => {
 const arrange = () => {
   const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
   order = words.length ? tensors.filter((tensor) => {
-    const text = (tensor.name + " " + tensor.kind + " " + tensor.shape).toLowerCase();
+    const text = (tensor.name + " " + tensor.kind + " " + tensor.shape + " " + tensor.shard).toLowerCase();
     return words.every((word) => text.includes(word));
   }) : tensors.slice();
   if (sorted.key !== "at") order.sort((a, b) => (sorted.down ? -1 : 1) * compare(a[sorted.key], b[sorted.key]) || a.at - b.at);
@@ -164,7 +164,8 @@ const choose = (tensor, scroll) => {
   }
   $("detail-name").textContent = tensor.name;
   $("detail-facts").replaceChildren();
-  fact($("detail-facts"), columns[1][1].toLowerCase(), tensor.kind);
+  if (tensor.kind) fact($("detail-facts"), "type", tensor.kind);
+  if (tensor.shard) fact($("detail-facts"), "shard", tensor.shard);
   if (tensor.bytes !== undefined) for (const [name, value] of [["shape", tensor.shape], ["elements", num(tensor.elements)], ["bytes", num(tensor.bytes)], ["from byte", num(tensor.offset)]]) fact($("detail-facts"), name, value);
   const values = tensor.values;
   if (values) for (const key of ["min", "max", "mean", "deviation", "zeros", "nan", "infinite"]) if (values[key] !== null && values[key] !== undefined) fact($("detail-facts"), key, brief(values[key]));
@@ -265,7 +266,7 @@ const drawTree = () => {
 };
 const LINES = 5;
 const drawBytes = () => {
-  const pen = ready($("bytes")), whole = Number(data.size || 0);
+  const pen = data.shards ? null : ready($("bytes")), whole = Number(data.size || 0);
   spans = [];
   if (!pen || !whole) return;
   const box = $("bytes").getBoundingClientRect(), tall = box.height / LINES, scale = box.width * LINES / whole;
@@ -308,6 +309,8 @@ const there = (event) => {
 const draw = () => { for (const [bar, kind] of bars) bar.style.background = colour(kind); drawTree(); drawBytes(); if (data.tensors) refresh(); if (chosen && chosen.values) spark($("histogram"), chosen.values); };
 if (total) {
   show("map-part");
+  // Of several files there is no one map.
+  if (data.shards) for (const id of ["bytes", "bytes-hint"]) $(id).hidden = true;
   $("tree").addEventListener("pointermove", (event) => { const tensor = under(event); tip(event, tensor && label(tensor)); });
   $("tree").addEventListener("click", (event) => { const tensor = under(event); if (tensor) choose(tensor, true); });
   $("bytes").addEventListener("pointermove", (event) => { const [at, what] = there(event); tip(event, what && `byte ${num(at)}: ` + (typeof what === "string" ? what : label(what))); });

@@ -40,10 +40,6 @@ pub enum Advice {
     Random,
     /// They are needed soon: begin to read them now (`MADV_WILLNEED`).
     WillNeed,
-    /// They are needed now: read them, and put their pages into this process at once, which takes a tenth of what it takes
-    /// page by page; comes back when that is done (`MADV_POPULATE_READ`, Linux 5.14). Where there is no such thing, nothing is
-    /// done. A file that was cut meanwhile is no danger here.
-    Populate,
     /// They are not needed for now: take their pages out of this process. They come back, from the kernel's cache or
     /// the file, when they are touched again (`MADV_DONTNEED`).
     DontNeed,

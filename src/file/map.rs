@@ -63,10 +63,6 @@ impl Mapping {
             Advice::Sequential => self.0.advise_range(Plain::Sequential, start, len),
             Advice::Random => self.0.advise_range(Plain::Random, start, len),
             Advice::WillNeed => self.0.advise_range(Plain::WillNeed, start, len),
-            #[cfg(target_os = "linux")]
-            Advice::Populate => self.0.advise_range(Plain::PopulateRead, start, len),
-            #[cfg(not(target_os = "linux"))]
-            Advice::Populate => Ok(()),
             // SAFETY: the mapping is read-only and of a file, so that no page of it was ever written to: a page that is
             // dropped comes back from the file with the bytes that it had (`madvise(2)`, *MADV_DONTNEED*).
             Advice::DontNeed => unsafe { self.0.unchecked_advise_range(UncheckedAdvice::DontNeed, start, len) },

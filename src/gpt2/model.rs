@@ -9,10 +9,9 @@ use super::config::{Config, Fields, MAX_CONFIG_LEN};
 use super::prepare;
 use super::problem::Problems;
 use super::quantize::Quantize;
-use super::weights::{self, Matrix, Weights};
-use crate::file::Advice;
+use super::weights::{self, Weights};
+use crate::Limits;
 use crate::model::{Format, Model, ModelError, Options};
-use crate::{Limits, num};
 
 /// The longest beginning of a GGUF file that is read unless the caller says otherwise, in bytes.
 const METADATA_LEN: u64 = 256 << 20;
@@ -171,27 +170,6 @@ impl Gpt2 {
     /// Bytes of weights that are read for each token: all matrices but those of embeddings, of which a row is read.
     pub fn bytes_per_token(&self) -> u64 {
         self.0.weights.bytes_per_token()
-    }
-
-    /// Brings the weights of the file that every token is multiplied with into this process ([`Advice::Populate`]), in the
-    /// order of their use and a few megabytes at a time, while `go_on` says so.
-    ///
-    /// The first token finds them where they are and need not wait for each page. It is worth the time in which something
-    /// else is waited for; by itself it saves nothing.
-    pub fn populate(&self, mut go_on: impl FnMut() -> bool) {
-        /// Bytes at a time.
-        const PART: u64 = 256 << 10;
-        for tensor in self.0.weights.matrices().filter_map(Matrix::in_file) {
-            let len = num::widen(tensor.bytes().len());
-            let mut start = 0_u64;
-            while start < len {
-                if !go_on() {
-                    return;
-                }
-                tensor.advise_range(start, PART, Advice::Populate);
-                start = start.saturating_add(PART);
-            }
-        }
     }
 
     pub(super) fn weights(&self) -> &Weights {

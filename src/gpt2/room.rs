@@ -4,8 +4,9 @@ use std::ops::{Deref, DerefMut};
 
 use memmap2::MmapMut;
 
-/// From how many bytes on large pages are asked for: some of them.
-const LARGE: usize = 8 << 20;
+/// From how many bytes on large pages are asked for. The first token touches all of them, since each layer and head has a
+/// place of its own, and waits until they are zero: for 2 MiB at a time that is not worth it where all is small.
+const LARGE: usize = 32 << 20;
 
 /// Bytes, all zero at first, of which the system gives the pages as they are touched.
 ///

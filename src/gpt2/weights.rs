@@ -49,14 +49,6 @@ impl Matrix {
         }
     }
 
-    /// The tensor whose bytes these are, where they are in the file.
-    pub(super) fn in_file(&self) -> Option<&Tensor> {
-        match &self.bytes {
-            Bytes::File(tensor) => Some(tensor),
-            Bytes::Own(_) | Bytes::Packed(_) => None,
-        }
-    }
-
     /// The matrix as the kernels see it.
     pub(super) fn view(&self) -> Result<simd::Matrix<'_>, ShapeError> {
         match (&self.bytes, self.layout) {
@@ -124,15 +116,11 @@ impl Weights {
         self.head.as_ref().unwrap_or(&self.embedding)
     }
 
-    /// The matrices that every token is multiplied with, in the order of their use.
-    pub(super) fn matrices(&self) -> impl Iterator<Item = &Matrix> {
-        let blocks = self.blocks.iter().flat_map(|block| [&block.qkv, &block.proj, &block.up, &block.down]);
-        blocks.map(|linear| &linear.matrix).chain([self.head()])
-    }
-
     /// Bytes of all matrices that every token is multiplied with.
     pub(super) fn bytes_per_token(&self) -> u64 {
-        self.matrices().map(|matrix| num::widen(matrix.bytes().len())).fold(0, u64::saturating_add)
+        let blocks = self.blocks.iter().flat_map(|block| [&block.qkv, &block.proj, &block.up, &block.down]);
+        let matrices = blocks.map(|linear| &linear.matrix).chain([self.head()]);
+        matrices.map(|matrix| num::widen(matrix.bytes().len())).fold(0, u64::saturating_add)
     }
 
     /// All biases and norms.

@@ -101,7 +101,8 @@ impl Builder {
             let missing = num::narrow32(missing).unwrap_or(u32::MAX);
             return Err(TokenizerError::new(Kind::IdMissing(missing), self.source, end));
         }
-        let mut vocab = Vocab { bytes: self.bytes, spans, special, places, slots: Slots::default(), seed };
+        let mut vocab =
+            Vocab { bytes: self.bytes, spans, special, places, slots: Slots::default(), listed: Vec::new(), seed };
         for attempt in 0..SEEDS {
             match vocab.index(&self.entries) {
                 Ok(()) => return Ok(vocab),
@@ -148,6 +149,8 @@ pub(super) struct Vocab {
     places: Vec<u32>,
     /// Tokens that are not special, by their bytes.
     slots: Slots,
+    /// Which those are.
+    listed: Vec<u64>,
     seed: Seed,
 }
 
@@ -155,6 +158,7 @@ impl Vocab {
     /// Fills the table, in the file's order.
     fn index(&mut self, entries: &[Entry]) -> Result<(), Stop> {
         let mut slots = Slots::new(entries.len()).ok_or(Stop::Memory)?;
+        let mut listed = zeros(entries.len().div_ceil(64)).ok_or(Stop::Memory)?;
         // Half full, a place is found in 2.5 steps on average.
         let most = num::widen(entries.len()).saturating_mul(16).saturating_add(1024);
         let mut steps = 0;
@@ -165,11 +169,12 @@ impl Vocab {
                 Ok(_) => return Err(Stop::Twice(entry.at)),
                 Err(place) => slots.put(place, hash, entry.id),
             }
+            set(&mut listed, entry.id);
             if steps > most {
                 return Err(Stop::Slow);
             }
         }
-        self.slots = slots;
+        (self.slots, self.listed) = (slots, listed);
         Ok(())
     }
 
@@ -192,7 +197,7 @@ impl Vocab {
 
     /// Whether a token can be found by its bytes.
     pub(super) fn is_listed(&self, id: u32) -> bool {
-        self.id_of(self.token(id)) == Some(id)
+        has(&self.listed, id)
     }
 
     pub(super) fn is_special(&self, id: u32) -> bool {
@@ -212,6 +217,11 @@ impl Vocab {
     /// The same without a hash at hand.
     pub(super) fn id_of(&self, bytes: &[u8]) -> Option<u32> {
         self.find(bytes, self.seed.piece(bytes))
+    }
+
+    /// The same, where `guess` often is the one: no two tokens that can be found have the same bytes.
+    pub(super) fn id_near(&self, bytes: &[u8], guess: u32) -> Option<u32> {
+        if self.token(guess) == bytes && self.is_listed(guess) { Some(guess) } else { self.id_of(bytes) }
     }
 
     pub(super) const fn seed(&self) -> Seed {

@@ -131,9 +131,6 @@ pub(crate) fn load(path: Option<&Path>, running: &Running) -> io::Result<Loaded>
             LoadError::Config(config, error) => named(&config, &error),
             error => named(path, &error),
         });
-        if let (Ok(model), Ok(vocabulary)) = (&model, &started) {
-            model.populate(|| !vocabulary.is_finished());
-        }
         // Where there is no room for a thread, one after the other.
         (model, started.map_or_else(|_| beside(), |thread| thread.join().unwrap_or(Ok(None))))
     });

@@ -81,7 +81,9 @@ impl<'v> MergeReader<'v> {
         }
         let id = |bytes| self.vocab.id_of(bytes);
         let (left, right) = id(left).zip(id(right)).ok_or(Kind::MergeSymbol)?;
-        let product = id(&self.bytes).ok_or(Kind::MergeProduct)?;
+        // Trained vocabularies number tokens in the order in which merges make them.
+        let guess = self.merges.last().map_or(256, |last| last.product.saturating_add(1));
+        let product = self.vocab.id_near(&self.bytes, guess).ok_or(Kind::MergeProduct)?;
         self.merges.try_reserve(1).map_err(|_| Kind::Memory)?;
         self.merges.push(Merge { left, right, product });
         Ok(())

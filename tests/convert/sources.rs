@@ -62,7 +62,7 @@ fn a_file_that_was_cut_since_it_was_opened() {
 #[cfg(unix)]
 fn a_file_that_is_cut_while_it_is_read() {
     const LEN: u64 = 3 << 20;
-    let values = f32s(&vec![1.5; LEN as usize]);
+    let values = f32s(&vec![1.5; usize::try_from(LEN).unwrap()]);
     for kind in [GgmlType::F32, GgmlType::BF16] {
         for (left, name) in [(LEN * 4 * 3 / 2, "b"), (LEN * 2, "a"), (LEN * 8 + 50, "a"), (1, "a")] {
             let place = Place::new();

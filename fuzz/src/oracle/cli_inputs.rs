@@ -21,7 +21,7 @@ static PATHS: LazyLock<[String; 7]> = LazyLock::new(|| {
         "/policy/a/b/c/model-00001-of-00002.gguf".to_owned(),
         "/policy/../b.gguf".to_owned(),
         "/elsewhere/\u{e9}\u{1b}.gguf".to_owned(),
-        "".to_owned(),
+        String::new(),
         format!("/policy/{}/x", "a".repeat(200)),
         "/a".repeat(300),
     ]

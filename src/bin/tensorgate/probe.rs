@@ -23,8 +23,8 @@ pub fn policy(text: &str, paths: &[&str], rules: &[&'static str]) -> Result<usiz
         let report = Report::rejected(path, Format::SafeTensors, Fault::bare(rule, 0, String::new()));
         levels.apply(report).verdict == Verdict::Accepted
     };
-    let mut found = crate::walk::Found::default();
-    found.sources = paths.iter().map(|path| crate::walk::Source::Found(PathBuf::from(path))).collect();
+    let sources = paths.iter().map(|path| crate::walk::Source::Found(PathBuf::from(path))).collect();
+    let mut found = crate::walk::Found { sources, ..Default::default() };
     policy.filter(&mut found);
     let of = |path: &&str| rules.iter().filter(|rule| accepted(Path::new(path), rule)).count();
     Ok(paths.iter().map(of).max().unwrap_or(0))

@@ -32,7 +32,9 @@ pub(super) fn unknown_field(built: &Built, u: &mut Unstructured<'_>) -> Told {
 /// An index without a map, which is told at its beginning.
 pub(super) fn no_map(built: &Built, u: &mut Unstructured<'_>) -> Told {
     let mut text = b"{".to_vec();
-    if let Some(range) = built.metadata.clone().filter(|_| u.arbitrary().unwrap_or(false)) {
+    if let Some(range) = built.metadata.clone()
+        && u.arbitrary()?
+    {
         text.extend_from_slice(b"\"metadata\":");
         text.extend(built.tokens.0[range].iter().flat_map(|token| token.bytes.iter().copied()));
     }

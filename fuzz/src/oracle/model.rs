@@ -17,7 +17,10 @@ const MOST: usize = 4096;
 fn folder() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let path = std::env::temp_dir().join(format!("tensorgate-fuzz-{}", std::process::id()));
+        // In memory where that can be had: each save waits until its bytes are on the disk.
+        let memory = PathBuf::from("/dev/shm");
+        let place = if memory.is_dir() { memory } else { std::env::temp_dir() };
+        let path = place.join(format!("tensorgate-fuzz-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder for temporary files");
         path
     })

@@ -8,6 +8,7 @@ use core::arch::x86_64::*;
 
 use super::super::WeightType;
 use super::super::act::Row;
+use super::super::ahead;
 use super::super::unpack::six_bits;
 use super::{Eights, at};
 
@@ -305,6 +306,7 @@ pub(super) fn matvec(ty: WeightType, bytes: &[u8], stride: usize, act: Row<'_>, 
     macro_rules! all {
         ($dot:ident) => {
             for (out, row) in out.iter_mut().zip(bytes.chunks_exact(stride)) {
+                ahead::next_page(row);
                 *out += $dot(row, act);
             }
         };

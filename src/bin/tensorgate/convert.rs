@@ -27,7 +27,11 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
         Err(exit) => return Ok(exit),
     };
     let Some(format) = format(args) else {
-        complain(&format!("{}: which format it is to be, neither the name nor --to says", text::path(&args.to)));
+        complain(&format!(
+            "{}: which format it is to be, neither the name nor --to says: end it with .safetensors or .gguf, or with / \
+             where it is to be a folder",
+            text::path(&args.to)
+        ));
         return Ok(Exit::Trouble);
     };
     if let Some(fault) = contradiction(args, format) {

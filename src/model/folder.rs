@@ -54,7 +54,9 @@ fn names(folder: &Path) -> io::Result<Vec<OsString>> {
 /// The names of the folders in the folder, in order, each with a `/` behind it.
 fn folders(folder: &Path) -> io::Result<Vec<OsString>> {
     let mut names = entries(folder, Path::is_dir)?;
-    names.iter_mut().for_each(|name| name.push("/"));
+    for name in &mut names {
+        name.push("/");
+    }
     Ok(names)
 }
 

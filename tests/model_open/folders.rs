@@ -31,7 +31,7 @@ fn what_is_not_clear_is_listed() {
     assert_eq!(error.code(), "MO-NOTHING-FOUND");
     assert!(error.to_string().ends_with("; it is empty"), "{error}");
     std::fs::create_dir(folder.join("inner")).unwrap();
-    let error = Model::open(&folder).unwrap_err();
+    let error = Model::open(folder).unwrap_err();
     assert!(error.to_string().ends_with("; found: \"inner/\""), "{error}");
     std::fs::remove_dir(folder.join("inner")).unwrap();
 

@@ -163,7 +163,7 @@ impl Refused {
 
     /// Whether an error says that a model was refused.
     pub(crate) fn is(error: &io::Error) -> bool {
-        error.get_ref().is_some_and(|inner| inner.is::<Self>())
+        error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()).is_some()
     }
 }
 

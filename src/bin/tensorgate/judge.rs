@@ -81,11 +81,11 @@ fn read(source: &Source, options: &Options, tap: Option<&Tap>, look: Look<'_>) -
             // What is looked into is accepted with the files beside it.
             let mut whole = None;
             let report = gguf::judge(path, &mut head, options, &mut |report, model, head| {
-                let held = split::hold(report.clone(), path, head, options);
-                if held.fault.is_none() {
-                    look(&held, model, head);
+                let judged = split::hold(report.clone(), path, head, options);
+                if judged.fault.is_none() {
+                    look(&judged, model, head);
                 }
-                whole = Some(held);
+                whole = Some(judged);
             })?;
             Ok(whole.unwrap_or(report))
         }

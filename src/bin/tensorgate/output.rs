@@ -29,16 +29,16 @@ pub(crate) struct Told<W>(W);
 
 impl<W: Write> Write for Told<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).map_err(of_stdout)
+        self.0.write(bytes).map_err(|error| of_stdout(&error))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().map_err(of_stdout)
+        self.0.flush().map_err(|error| of_stdout(&error))
     }
 }
 
 /// The kind stays: a closed pipe and an interrupted call are not told at all.
-fn of_stdout(error: io::Error) -> io::Error {
+fn of_stdout(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("standard output: {error}"))
 }
 

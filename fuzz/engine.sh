@@ -15,6 +15,25 @@ target_dir=${CARGO_TARGET_DIR:-$PWD/target}/fuzzing
 host=$("${cargo[@]}" -vV | sed -n 's/^host: //p')
 binaries=$target_dir/$host/release
 
+# sane UNIT NUMBER TARGET…: says what is wrong with them before anything is built. To the engine, what is no number of
+# seconds is no end.
+sane() {
+    local unit=$1 number=$2 target
+    shift 2
+    case $number in
+        '' | 0 | *[!0-9]*)
+            echo "${0##*/}: \"$number\" is no number of $unit; first the $unit, then the targets" >&2
+            return 1
+            ;;
+    esac
+    for target in "$@"; do
+        if [ ! -f "fuzz_targets/$target.rs" ]; then
+            echo "${0##*/}: there is no target \"$target\"; there are: $(basename -s .rs fuzz_targets/*.rs | xargs)" >&2
+            return 1
+        fi
+    done
+}
+
 # Every target under the engine, in $binaries.
 build_targets() {
     "${cargo[@]}" fuzz build --fuzz-dir . --target-dir "$target_dir" --sanitizer "$sanitizer"

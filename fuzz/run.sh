@@ -16,10 +16,11 @@ seconds=${1:-60}
 [ $# -gt 0 ] && shift
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(basename -s .rs fuzz_targets/*.rs)
+. ./engine.sh
+sane seconds "$seconds" "${targets[@]}" || exit 2
 log=${LOG:-$(mktemp -d)}
 mkdir -p "$log"
 
-. ./engine.sh
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
 corpus=$PWD/corpus

@@ -37,6 +37,8 @@ mod interop;
 mod memory;
 #[path = "cli/metadata.rs"]
 mod metadata;
+#[path = "cli/mistakes.rs"]
+mod mistakes;
 #[path = "cli/noise.rs"]
 mod noise;
 #[path = "cli/quantize.rs"]

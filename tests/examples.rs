@@ -11,6 +11,22 @@ use std::process::{Command, Output};
 
 use common::corpus::{self, Role, Terms};
 
+/// What is wrong with the words given to a script of `fuzz/` is said before anything is built or written.
+#[test]
+fn the_fuzz_scripts_know_their_targets() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
+    for (words, said) in [
+        (&["run.sh", "st_raw"][..], "run.sh: \"st_raw\" is no number of seconds"),
+        (&["run.sh", "0"], "run.sh: \"0\" is no number of seconds"),
+        (&["run.sh", "60", "st_rw"], "run.sh: there is no target \"st_rw\"; there are: any_bytes "),
+        (&["campaign", "st_raw"], "campaign: \"st_raw\" is no number of minutes"),
+    ] {
+        let ran = Command::new("bash").current_dir(&folder).args(words).output().unwrap();
+        let told = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(2) && told.contains(said), "{words:?}: {told}");
+    }
+}
+
 /// The program of an example. `cargo test` builds it along; where one test was asked for it may not be there.
 fn program(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();

@@ -56,7 +56,7 @@ pub enum ModelErrorKind {
     NoFolder,
     /// There is no model in the folder.
     NothingFound {
-        /// The names of its files, at most ten.
+        /// The names of its files, then of its folders with a `/` behind each; at most ten.
         found: Vec<String>,
         /// How many more there are.
         more: usize,

@@ -34,7 +34,9 @@ pub(super) fn find(folder: &Path) -> Result<PathBuf, ModelError> {
     match (each.next(), each.next()) {
         (Some(only), None) => Ok(folder.join(only)),
         (None, _) => {
-            let (found, more) = told(names.iter());
+            let folders = folders(folder).map_err(|error| ModelError::read(folder, ReadError::Io(error)))?;
+            let all: Vec<OsString> = names.into_iter().chain(folders).collect();
+            let (found, more) = told(all.iter());
             Err(ModelError::new(folder, ModelErrorKind::NothingFound { found, more }))
         }
         (Some(_), Some(_)) => {
@@ -46,10 +48,23 @@ pub(super) fn find(folder: &Path) -> Result<PathBuf, ModelError> {
 
 /// The names of all that is in the folder and is no folder, in order.
 fn names(folder: &Path) -> io::Result<Vec<OsString>> {
+    entries(folder, |path| !path.is_dir())
+}
+
+/// The names of the folders in the folder, in order, each with a `/` behind it.
+fn folders(folder: &Path) -> io::Result<Vec<OsString>> {
+    let mut names = entries(folder, Path::is_dir)?;
+    for name in &mut names {
+        name.push("/");
+    }
+    Ok(names)
+}
+
+fn entries(folder: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        if !entry.path().is_dir() {
+        if wanted(&entry.path()) {
             names.push(entry.file_name());
         }
     }

@@ -47,7 +47,7 @@ fn a_rule_has_its_page_and_a_typo_its_suggestion() {
     let row = explain("DT-NAN");
     assert!(row.out.contains("Severity. warning") && row.out.contains("(NaN)"), "{}", row.out);
     let policy = explain("PO-DTYPE");
-    assert!(policy.out.contains("what to do. dtypes in tensorgate.toml lists"), "{}", policy.out);
+    assert!(policy.out.contains("What to do. dtypes in tensorgate.toml lists"), "{}", policy.out);
     let wrong = explain("ST-DUP-NAMES");
     assert!(wrong.code == 2 && wrong.err.contains("did you mean ST-DUP-NAME?"), "{}", wrong.err);
     let list = run(folder.path(), &["explain", "--list"]);
@@ -114,6 +114,19 @@ fn completions_and_pages_know_every_command() {
         assert!(page.contains(".SH NAME") && page.contains(".SH SYNOPSIS"), "{name}");
         assert_eq!(run(folder.path(), &["man", name]).out, page);
     }
+    // A page that another speaks of is there.
+    let mut count = 0;
+    for entry in fs::read_dir(folder.path().join("pages")).unwrap() {
+        let text = fs::read_to_string(entry.unwrap().path()).unwrap().replace("\\-", "-");
+        for (before, _) in text.match_indices("(1)").map(|(at, _)| text.split_at(at)) {
+            let name = before.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '-').next().unwrap();
+            assert!(name.ends_with("help") || folder.path().join(format!("pages/{name}.1")).is_file(), "{name}(1)");
+            count += 1;
+        }
+    }
+    assert!(count >= names.len() + 4, "{count}");
+    let set = run(folder.path(), &["man", "metadata", "set"]).out;
+    assert!(set.contains(r"\-\-type") && set == run(folder.path(), &["man", "metadata-set"]).out);
     let page = run(folder.path(), &["man"]).out;
     assert_eq!(page, fs::read_to_string(folder.path().join("pages/tensorgate.1")).unwrap());
     assert!(page.contains("Exit codes:"));

@@ -152,7 +152,7 @@ fn several_problems_are_several_lines() {
     std::fs::write(folder.path().join("config.json"), r#"{"n_layer":0,"n_head":"x"}"#).unwrap();
     for command in ["generate", "bench"] {
         let run = Run::of(tensorgate().args([command, path]).output().unwrap());
-        assert_eq!((run.code, run.out.as_str()), (2, ""), "{}", run.err);
+        assert_eq!((run.code, run.out.as_str()), (1, ""), "{}", run.err);
         assert!(
             run.err.starts_with(&format!("tensorgate: {path}: ")) && run.err.lines().count() == 2,
             "{}",

@@ -221,6 +221,57 @@ fn the_shards_of_a_split_model_are_held_against_one_another() {
 }
 
 #[test]
+fn of_a_split_model_all_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = ("m-00001-of-00002.gguf", "m-00002-of-00002.gguf");
+    let save = |name: &str, bytes: Vec<u8>| fs::write(folder.path().join(name), bytes).unwrap();
+    let has = |text: &str, line: &str| assert!(text.lines().any(|have| have == line), "{line:?} in {text}");
+    save(first, split_shard(0, "a", "llama"));
+    save(second, split_shard(1, "b", "llama"));
+    let shown = run(folder.path(), &["inspect", first]).out;
+    for line in [
+        "format      GGUF version 3, little-endian, the first of 2 files",
+        "total       2 tensors, 16 parameters, 64 bytes, 32.00 bits each",
+        "shards      2, 2 there with 64 bytes",
+        "  m-00001-of-00002.gguf  1 tensor, 32 bytes",
+        "  m-00002-of-00002.gguf  1 tensor, 32 bytes",
+    ] {
+        has(&shown, line);
+    }
+    assert!(shown.contains(" of m-00002-of-00002.gguf, 32 bytes") && !shown.contains("\nlayout"), "{shown}");
+    // A folder is its model, and a tensor is found in whatever file it is.
+    assert_eq!(run(folder.path(), &["inspect", "."]).out.replace("./", ""), shown);
+    has(&run(folder.path(), &["inspect", first, "--tensor", "b"]).out, "  file    m-00002-of-00002.gguf");
+    let document = |args: &[&str]| -> Value {
+        serde_json::from_str(&run(folder.path(), &[&["inspect", first, "--json"], args].concat()).out).unwrap()
+    };
+    let all = document(&["--deep"]);
+    assert_eq!((&all["parameters"], &all["data_bytes"]), (&Value::from(16), &Value::from(64)));
+    let shards = serde_json::json!([
+        {"name": first, "tensors": 1, "bytes": 32},
+        {"name": second, "tensors": 1, "bytes": 32},
+    ]);
+    assert_eq!(all["shards"], shards);
+    assert_eq!((&all["tensors"][1]["name"], &all["tensors"][1]["shard"]), (&"b".into(), &second.into()));
+    assert_eq!((all["values"].as_array().unwrap().len(), &all["values"][1]["zeros"]), (2, &Value::from(8)));
+    // A file of it that is named is shown by itself.
+    has(
+        &run(folder.path(), &["inspect", second]).out,
+        "total       1 tensor, 8 parameters, 32 bytes, 32.00 bits each",
+    );
+    fs::remove_file(folder.path().join(second)).unwrap();
+    let shown = run(folder.path(), &["inspect", first]).out;
+    has(&shown, "shards      2, 1 there with 32 bytes");
+    has(&shown, "  m-00002-of-00002.gguf  not there");
+    assert!(shown.contains("GG-SPLIT-MISSING"), "{shown}");
+    assert_eq!(document(&[])["shards"][1], serde_json::json!({"name": second, "tensors": null, "bytes": null}));
+    // Files that are not of one model are none.
+    save(second, split_shard(1, "a", "llama"));
+    let shown = run(folder.path(), &["inspect", first]);
+    assert!(shown.code == 1 && shown.out.starts_with("rejected") && shown.out.contains("GG-SPLIT-NAME-DUP"));
+}
+
+#[test]
 fn people_see_the_model() {
     let shown = pipe(&model(), &["inspect", "-"]);
     let lines: Vec<&str> = shown.out.lines().collect();

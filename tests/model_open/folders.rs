@@ -30,6 +30,10 @@ fn what_is_not_clear_is_listed() {
     let error = Model::open(folder).unwrap_err();
     assert_eq!(error.code(), "MO-NOTHING-FOUND");
     assert!(error.to_string().ends_with("; it is empty"), "{error}");
+    std::fs::create_dir(folder.join("inner")).unwrap();
+    let error = Model::open(folder).unwrap_err();
+    assert!(error.to_string().ends_with("; found: \"inner/\""), "{error}");
+    std::fs::remove_dir(folder.join("inner")).unwrap();
 
     // A part of a set alone would be taken for the whole.
     write(folder, "model-00002-of-00003.safetensors", &safetensors("", &[]));

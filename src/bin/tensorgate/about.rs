@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use tensorgate::simd::Level;
 
 use crate::args::{Args, Completions, Man as Pages};
-use crate::{Exit, complain, text};
+use crate::{Exit, complain, output, text};
 
 /// The arguments, with what this build can do.
 pub(crate) fn command() -> Command {
@@ -27,9 +28,8 @@ pub(crate) fn command() -> Command {
 
 const EXITS: &str = "\
 Exit codes:
-  0  it was done; with diff and hash --verify: nothing differs
-  1  a file was rejected, lacks what was asked for, or has what is not allowed;
-     with diff and hash --verify: something differs
+  0  it was done
+  1  a file was rejected, lacks what was asked for, or has what is not allowed
   2  a file could not be read or written, or the command line is wrong
   129, 130, 143
      SIGHUP, Ctrl-C or SIGTERM ended the work; nothing is left behind";
@@ -57,7 +57,7 @@ fn features() -> Vec<&'static str> {
 pub(crate) fn completions(args: &Completions) -> io::Result<Exit> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command(), "tensorgate", &mut text);
-    io::stdout().lock().write_all(&text)?;
+    output::raw().write_all(&text)?;
     Ok(Exit::Accepted)
 }
 
@@ -65,43 +65,47 @@ pub(crate) fn completions(args: &Completions) -> io::Result<Exit> {
 pub(crate) fn man(args: &Pages) -> io::Result<Exit> {
     let mut all = command();
     all.build();
+    let pages = pages(&all);
     if let Some(folder) = &args.dir {
-        fs::create_dir_all(folder)?;
-        fs::write(folder.join("tensorgate.1"), page(&all)?)?;
-        for command in visible(&all) {
-            fs::write(folder.join(format!("tensorgate-{}.1", command.get_name())), page(&named(command))?)?;
+        let told = |path: &Path, error| io::Error::other(format!("{}: {error}", text::path(path)));
+        fs::create_dir_all(folder).map_err(|error| told(folder, error))?;
+        for (name, command) in &pages {
+            let file = folder.join(format!("{name}.1"));
+            fs::write(&file, page(name, command)?).map_err(|error| told(&file, error))?;
         }
         return Ok(Exit::Accepted);
     }
-    let page = match &args.command {
-        None => page(&all)?,
-        Some(name) => {
-            let Some(command) = visible(&all).find(|command| command.get_name() == name) else {
-                let names = visible(&all).map(Command::get_name);
-                let meant = text::nearest(name, names).map(|name| format!("; did you mean {name}?"));
-                complain(&format!("there is no command {name}{}", meant.unwrap_or_default()));
-                return Ok(Exit::Trouble);
-            };
-            page(&named(command))?
-        }
+    let asked = args.command.join("-");
+    let wanted = [NAME, if asked.is_empty() { "" } else { "-" }, &asked].concat();
+    let Some((name, command)) = pages.iter().find(|(name, _)| *name == wanted) else {
+        let names = pages.iter().filter_map(|(name, _)| name.strip_prefix(NAME)?.strip_prefix('-'));
+        let meant = text::nearest(&asked, names).map(|name| format!("; did you mean {name}?"));
+        complain(&format!("there is no command {asked}{}", meant.unwrap_or_default()));
+        return Ok(Exit::Trouble);
     };
-    io::stdout().lock().write_all(&page)?;
+    let page = page(name, command)?;
+    output::raw().write_all(&page)?;
     Ok(Exit::Accepted)
 }
 
-/// The commands that have a page.
-fn visible(all: &Command) -> impl Iterator<Item = &Command> {
-    all.get_subcommands().filter(|command| command.get_name() != "help")
+/// The program's name, with which those of all pages begin.
+const NAME: &str = "tensorgate";
+
+/// All pages by their names: the program's, each command's, and those of the commands below these.
+fn pages(all: &Command) -> Vec<(String, &Command)> {
+    let mut pages = vec![(NAME.to_owned(), all)];
+    let mut next = 0;
+    while let Some((name, command)) = pages.get(next).cloned() {
+        let below = command.get_subcommands().filter(|command| command.get_name() != "help");
+        pages.extend(below.map(|command| (format!("{name}-{}", command.get_name()), command)));
+        next = next.saturating_add(1);
+    }
+    pages
 }
 
-/// The command under the name of its page.
-fn named(command: &Command) -> Command {
-    let name = format!("tensorgate-{}", command.get_name());
-    command.clone().name(name).version(env!("CARGO_PKG_VERSION"))
-}
-
-fn page(command: &Command) -> io::Result<Vec<u8>> {
+/// The command's page, under the name of the page.
+fn page(name: &str, command: &Command) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
-    Man::new(command.clone()).render(&mut text)?;
+    Man::new(command.clone().name(name.to_owned()).version(env!("CARGO_PKG_VERSION"))).render(&mut text)?;
     Ok(text)
 }

@@ -7,6 +7,7 @@ mod effort;
 mod extras;
 mod hash;
 mod metadata;
+mod number;
 mod quantize;
 mod reading;
 
@@ -23,6 +24,7 @@ pub(crate) use effort::Effort;
 pub(crate) use extras::{Completions, Explain, Man};
 pub(crate) use hash::Hash;
 pub(crate) use metadata::{Kind, Metadata, Place, SetPairs};
+pub(crate) use number::{counted, number, whole};
 pub(crate) use quantize::Quantize;
 pub(crate) use reading::{Allowed, Reading};
 
@@ -64,6 +66,12 @@ Exit codes:
   1  it was rejected
   2  it could not be read, has no such tensor, or the command line is wrong";
 
+const TOKENIZE: &str = "\
+Examples:
+  tensorgate tokenize --tokenizer gpt2/ \"It is a truth\"
+  echo \"It is a truth\" | tensorgate tokenize --tokenizer model.gguf --count
+  tensorgate tokenize --tokenizer gpt2/ --decode \"40 83 363\"";
+
 /// Says whether model files can be trusted, and what is in them.
 ///
 /// Formats: safetensors, GGUF (versions 2 and 3), and sharded indexes (*.index.json), which are held against the shards
@@ -96,8 +104,8 @@ pub(crate) enum Command {
     Man(Man),
 }
 
-/// Show what is in a model: memory, modules with their shares, a map of the file, tensors and metadata; of an index, its
-/// shards and what is in those that are there. Of a folder that is the index, else model.safetensors, else its only GGUF.
+/// Show what is in a model: memory, modules with their shares, a map of the file, tensors and metadata; of an index
+/// and of the first file of a split model, the files and what is in those that are there. Of a folder that is the index, else model.safetensors, else its only GGUF.
 ///
 /// A file that is not accepted is reported as by check.
 #[derive(Debug, clap::Args)]
@@ -166,6 +174,7 @@ fn levels(text: &str) -> Result<usize, String> {
 /// The text is TEXT, a file, or standard input. The vocabulary comes from vocab.json and merges.txt, from a
 /// tokenizer.json, from a directory with these, or from a GGUF file.
 #[derive(Debug, clap::Args)]
+#[command(after_help = TOKENIZE)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Tokenize {
     /// Text, or ids with --decode; standard input where it is missing.

@@ -14,7 +14,7 @@ use indicatif::ProgressBar;
 pub(crate) use deep::Tap;
 pub(crate) use policy::read_small;
 
-use crate::args::Check;
+use crate::args::{Check, Format};
 use crate::output::Sink;
 use crate::report::{Printer, Summary, Verdict};
 use crate::walk::{self, Found};
@@ -42,9 +42,14 @@ struct Prepared {
     baseline: Option<Baseline>,
     cache: Option<Cache>,
     found: Found,
+    /// Files that the search found and the policy does not want.
+    left_out: u64,
 }
 
 fn prepare(args: &Check) -> Result<Prepared, String> {
+    if args.readers && matches!(args.format, Format::Sarif | Format::Junit | Format::Github) {
+        return Err("--readers is told in the formats human, json and jsonl only".to_owned());
+    }
     let policy = Policy::find(args)?;
     if let Some(path) = policy.path.as_ref().filter(|_| args.policy.is_none()) {
         // Whoever checks a folder of a stranger's should see that it brings its own rules.
@@ -53,11 +58,11 @@ fn prepare(args: &Check) -> Result<Prepared, String> {
     let baseline = args.baseline.as_deref().map(|path| Baseline::open(path, args.write_baseline)).transpose()?;
     let cache = args.cache.as_deref().map(|path| Cache::open(path, args, &policy)).transpose()?;
     let mut found = walk::find(&args.paths);
-    policy.filter(&mut found);
+    let left_out = policy.filter(&mut found);
     let baseline_out = args.baseline.as_deref().filter(|_| args.write_baseline);
     let written = [args.cache.as_deref(), baseline_out, args.output.as_deref()];
     apart(&written.into_iter().flatten().collect::<Vec<_>>(), &found)?;
-    Ok(Prepared { policy, baseline, cache, found })
+    Ok(Prepared { policy, baseline, cache, found, left_out })
 }
 
 /// Nothing is written over what is checked, or over another of the files that are written.
@@ -113,7 +118,10 @@ impl Prepared {
         }
         summary.unchecked = u64::try_from(sources.len().saturating_sub(told)).unwrap_or(u64::MAX);
         printer.end(&summary)?;
-        if sources.is_empty() {
+        if sources.is_empty() && self.left_out > 0 {
+            let count = text::count(self.left_out, "model file");
+            complain(&format!("nothing is left to check: the policy's [files] leave out all there is ({count})"));
+        } else if sources.is_empty() {
             complain("no model files were found (*.safetensors, *.gguf, *.index.json)");
         }
         let saved = self.save(kept, args);

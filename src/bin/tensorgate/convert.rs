@@ -19,6 +19,10 @@ use crate::work::Work;
 use crate::{Exit, complain, complain_of, open, output, text};
 use beside::Beside;
 
+/// Where it is not clear what is to be written.
+const UNCLEAR: &str = "which format it is to be, neither the name nor --to says: end it with .safetensors or .gguf, or with / \
+                       where it is to be a folder";
+
 /// Converts, and says what changed.
 pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
     let work = Work::new(args.effort, args.quiet, &[&args.from])?;
@@ -27,7 +31,7 @@ pub(crate) fn run(args: &Convert) -> io::Result<Exit> {
         Err(exit) => return Ok(exit),
     };
     let Some(format) = format(args) else {
-        complain(&format!("{}: which format it is to be, neither the name nor --to says", text::path(&args.to)));
+        complain(&format!("{}: {UNCLEAR}", text::path(&args.to)));
         return Ok(Exit::Trouble);
     };
     if let Some(fault) = contradiction(args, format) {

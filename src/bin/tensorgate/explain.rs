@@ -25,10 +25,11 @@ pub(crate) fn run(args: &Explain) -> io::Result<Exit> {
     match entry {
         Entry::Section(body) => section(&mut out, code, body)?,
         Entry::Row { chapter, heads, row } => {
-            writeln!(out, "{STRONG}{code}{STRONG:#}  {FAINT}{chapter}{FAINT:#}\n")?;
-            for (head, cell) in cells(heads).zip(cells(row)).skip(1) {
-                writeln!(out, "{STRONG}{head}.{STRONG:#} {}", emphasis(cell))?;
+            writeln!(out, "{STRONG}{code}{STRONG:#}  {}\n", emphasis(entry.what()))?;
+            for (head, cell) in cells(heads).zip(cells(row)).skip(1).filter(|(_, cell)| *cell != entry.what()) {
+                writeln!(out, "{STRONG}{}.{STRONG:#} {}\n", capital(head), emphasis(cell))?;
             }
+            writeln!(out, "{FAINT}From: {chapter}{FAINT:#}")?;
         }
     }
     out.flush()?;
@@ -76,6 +77,12 @@ fn section(out: &mut impl Write, code: &str, body: &str) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A heading as it begins a line.
+fn capital(head: &str) -> String {
+    let mut rest = head.chars();
+    rest.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(rest).collect()
 }
 
 /// A line with its bold words bold, and its other marks gone.

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use clap::ValueEnum;
-use tensorgate::gpt2::{CacheType, Gpt2, LoadError, LoadOptions, Quantize, RunOptions, Runner};
+use tensorgate::gpt2::{CacheType, Gpt2, LoadError, LoadOptions, Problem, Quantize, RunOptions, Runner};
 use tensorgate::model::{Format, Model, Options};
 use tensorgate::simd::Level;
 use tensorgate::tokenizer::Tokenizer;
 
+use crate::args::{counted, whole};
 use crate::text;
 
 /// The model that the program carries: four layers, trained on Jane Austen's novels.
@@ -48,11 +49,11 @@ pub(crate) struct Running {
     cache: Numbers,
 
     /// The longest text in tokens; as many as the model knows when not given.
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", value_parser = counted)]
     context: Option<NonZeroUsize>,
 
     /// The most tokens of a prompt that are run at once.
-    #[arg(long, value_name = "TOKENS", default_value_t = BATCH)]
+    #[arg(long, value_name = "TOKENS", default_value_t = BATCH, value_parser = counted)]
     batch: NonZeroUsize,
 
     /// Multiply quantised weights with exact activations: slow.
@@ -60,7 +61,7 @@ pub(crate) struct Running {
     exact: bool,
 
     /// The most memory in MiB for copies of weights, and again for buffers and for each text.
-    #[arg(long, value_name = "MIB", default_value_t = 16 * 1024)]
+    #[arg(long, value_name = "MIB", default_value_t = 16 * 1024, value_parser = whole::<u32>)]
     max_memory: u32,
 }
 
@@ -122,13 +123,19 @@ pub(crate) struct Loaded {
 /// Loads the model at `path`, or the one that the program carries.
 pub(crate) fn load(path: Option<&Path>, running: &Running) -> io::Result<Loaded> {
     let Some(path) = path else { return own(running) };
-    let files = Model::open(path).map_err(|error| io::Error::other(text::ascii(&error.to_string())))?;
+    let files = Model::open(path).map_err(|error| {
+        let why = text::ascii(&crate::open::why(&error));
+        if crate::open::is_refusal(&error) { Refused::error(why) } else { io::Error::other(why) }
+    })?;
     // Both take a moment, and neither needs the other.
     let (model, tokenizer) = thread::scope(|scope| {
         let beside = || vocabulary(path, &files);
         let started = thread::Builder::new().spawn_scoped(scope, beside);
         let model = Gpt2::of_files(&files, &running.load_options()).map_err(|error| match error {
             LoadError::Config(config, error) => named(&config, &error),
+            LoadError::Problems(problems) if problems.iter().all(|one| !matches!(one, Problem::Memory { .. })) => {
+                refused(path, &problems)
+            }
             error => named(path, &error),
         });
         // Where there is no room for a thread, one after the other.
@@ -140,6 +147,33 @@ pub(crate) fn load(path: Option<&Path>, running: &Running) -> io::Result<Loaded>
 fn named(path: &Path, error: &dyn std::fmt::Display) -> io::Error {
     io::Error::other(format!("{}: {error}", text::path(path)))
 }
+
+fn refused(path: &Path, error: &dyn std::fmt::Display) -> io::Error {
+    Refused::error(format!("{}: {error}", text::path(path)))
+}
+
+/// Why a model is not run that could be read: the program ends as where a file is rejected.
+#[derive(Debug)]
+pub(crate) struct Refused(String);
+
+impl Refused {
+    fn error(why: String) -> io::Error {
+        io::Error::other(Self(why))
+    }
+
+    /// Whether an error says that a model was refused.
+    pub(crate) fn is(error: &io::Error) -> bool {
+        error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()).is_some()
+    }
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
 
 fn own(running: &Running) -> io::Result<Loaded> {
     let [weights, config, vocab, merges] = OWN;
@@ -157,17 +191,17 @@ fn vocabulary(path: &Path, model: &Model) -> io::Result<Option<Tokenizer>> {
         if header.get("tokenizer.ggml.model").is_none() {
             return Ok(None);
         }
-        return Tokenizer::from_gguf(&header).map(Some).map_err(|error| named(path, &error));
+        return Tokenizer::from_gguf(&header).map(Some).map_err(|error| refused(path, &error));
     }
     let folder = file.path().parent().unwrap_or(Path::new(""));
     let there = |name: &str| Some(folder.join(name)).filter(|path| path.is_file());
     match (there("vocab.json"), there("merges.txt"), there("tokenizer.json")) {
         (Some(vocab), Some(merges), _) => {
             let made = Tokenizer::from_files(&read(&vocab)?, &read(&merges)?);
-            made.map(Some).map_err(|error| named(folder, &error))
+            made.map(Some).map_err(|error| refused(folder, &error))
         }
         (_, _, Some(whole)) => {
-            Tokenizer::from_json(&read(&whole)?).map(Some).map_err(|error| named(&whole, &error))
+            Tokenizer::from_json(&read(&whole)?).map(Some).map_err(|error| refused(&whole, &error))
         }
         _ => Ok(None),
     }

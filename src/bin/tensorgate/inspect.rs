@@ -87,17 +87,17 @@ fn show(
     there: &Shards,
 ) -> io::Result<Exit> {
     match (model, &args.tensor) {
+        (_, Some(wanted)) if !there.is_empty() => return one::show(out, wanted, there.tensors()),
         (Model::SafeTensors(header), Some(wanted)) => {
             return one::show(out, wanted, header.tensors().map(Tensor::from));
         }
         (Model::Gguf(header), Some(wanted)) => return one::show(out, wanted, header.tensors().map(Tensor::from)),
-        (Model::Index(..), Some(wanted)) if !there.is_empty() => return one::show(out, wanted, there.tensors()),
         (Model::Index(..), Some(_)) => {
             complain("an index says nothing of a tensor but its shard, and no shard is there");
             return Ok(Exit::Trouble);
         }
         (Model::SafeTensors(header), None) => human::safetensors(out, report, header, args),
-        (Model::Gguf(header), None) => gguf::human(out, report, header, args),
+        (Model::Gguf(header), None) => gguf::human(out, report, header, there, args),
         (Model::Index(index, shards), None) => index::human(out, report, index, shards, there, args),
     }?;
     Ok(Exit::Accepted)

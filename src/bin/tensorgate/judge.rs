@@ -75,9 +75,19 @@ fn read(source: &Source, options: &Options, tap: Option<&Tap>, look: Look<'_>) -
     }
     match format {
         Format::Gguf => {
-            let report = gguf::judge(path, &mut head, options, look)?;
-            let alone = matches!(source, Source::Stdin);
-            Ok(if alone { report } else { split::hold(report, path, &head, options) })
+            if matches!(source, Source::Stdin) {
+                return gguf::judge(path, &mut head, options, look);
+            }
+            // What is looked into is accepted with the files beside it.
+            let mut whole = None;
+            let report = gguf::judge(path, &mut head, options, &mut |report, model, head| {
+                let judged = split::hold(report.clone(), path, head, options);
+                if judged.fault.is_none() {
+                    look(&judged, model, head);
+                }
+                whole = Some(judged);
+            })?;
+            Ok(whole.unwrap_or(report))
         }
         Format::Index => {
             let folder = match source {

@@ -66,7 +66,7 @@ fn main() -> ExitCode {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Trouble.into(),
         Err(error) => {
             say(&error.to_string());
-            Exit::Trouble.into()
+            if gpt2::Refused::is(&error) { Exit::Rejected.into() } else { Exit::Trouble.into() }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tensorgate::model::{Model, ModelErrorKind, Options};
+use tensorgate::model::{Model, ModelError, ModelErrorKind, Options};
 
 use crate::args::Reading;
 use crate::{Exit, complain};
@@ -16,12 +16,19 @@ pub(crate) fn model(path: &Path, reading: &Reading) -> Result<Model, Exit> {
         Model::open_with(path, &options)
     };
     opened.map_err(|error| {
-        complain(&format!("{error} ({})", error.code()));
-        match error.kind() {
-            ModelErrorKind::Invalid { .. } | ModelErrorKind::Disagreement { .. } | ModelErrorKind::Split(_) => {
-                Exit::Rejected
-            }
-            _ => Exit::Trouble,
-        }
+        complain(&why(&error));
+        if is_refusal(&error) { Exit::Rejected } else { Exit::Trouble }
     })
+}
+
+/// What went wrong, with its code once.
+pub(crate) fn why(error: &ModelError) -> String {
+    let (text, code) = (error.to_string(), error.code());
+    if text.contains(code) { text } else { format!("{text} ({code})") }
+}
+
+/// Whether the model was read, and is not what it says it is.
+pub(crate) fn is_refusal(error: &ModelError) -> bool {
+    let kind = error.kind();
+    matches!(kind, ModelErrorKind::Invalid { .. } | ModelErrorKind::Disagreement { .. } | ModelErrorKind::Split(_))
 }

@@ -11,11 +11,35 @@ use serde_json::ser::Formatter;
 use tensorgate::file::Atomic;
 
 /// Standard output. Styles are dropped where it is no terminal or `NO_COLOR` is set.
-pub(crate) type Out = BufWriter<AutoStream<io::StdoutLock<'static>>>;
+pub(crate) type Out = BufWriter<Told<AutoStream<io::StdoutLock<'static>>>>;
 
 /// Opens it.
 pub(crate) fn stdout() -> Out {
-    BufWriter::new(AutoStream::auto(io::stdout().lock()))
+    BufWriter::new(Told(AutoStream::auto(io::stdout().lock())))
+}
+
+/// Standard output for what is no text of ours: as it is.
+pub(crate) fn raw() -> Told<io::StdoutLock<'static>> {
+    Told(io::stdout().lock())
+}
+
+/// A way to standard output whose errors say so.
+#[derive(Debug)]
+pub(crate) struct Told<W>(W);
+
+impl<W: Write> Write for Told<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(|error| of_stdout(&error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(|error| of_stdout(&error))
+    }
+}
+
+/// The kind stays: a closed pipe and an interrupted call are not told at all.
+fn of_stdout(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("standard output: {error}"))
 }
 
 /// Where a report goes: standard output, or a file that appears when it is whole.

@@ -275,7 +275,7 @@ pub(crate) fn gap(report: &Report, model: &Model<'_>) -> Option<String> {
 }
 
 /// The other files of a split model of which this is the first.
-fn siblings(path: &Path, header: &gguf::Header<'_>) -> Vec<PathBuf> {
+pub(crate) fn siblings(path: &Path, header: &gguf::Header<'_>) -> Vec<PathBuf> {
     let name = path.file_name().and_then(|name| name.to_str()).and_then(ShardName::parse);
     let split = header.get("split.count").is_some();
     let first = name.filter(|name| split && name.number() == 1);

@@ -166,9 +166,10 @@ fn again(args: &Quantize, plan: &Plan<'_>) -> Option<String> {
         .collect();
     let first = blocks.first().filter(|_| !args.allow_requantize)?;
     let count = text::count(u64::try_from(blocks.len()).unwrap_or(u64::MAX), "tensor");
+    let are = if blocks.len() == 1 { "is" } else { "are" };
     let name = text::quoted(tensorgate::Name::from(first.source().name()));
     Some(format!(
-        "{count} of it quantised already, and would lose more than if the original was quantised (first: {name}, {})",
+        "{count} of it {are} quantised already, and would lose more than if the original was quantised (first: {name}, {})",
         first.source().element()
     ))
 }

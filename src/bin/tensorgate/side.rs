@@ -56,7 +56,7 @@ impl Side {
 /// The file that stands for the one model in a folder.
 fn inside(folder: &Path, options: &Options) -> Result<PathBuf, Lost> {
     let opening = Opening::default().with_limits(options.limits);
-    let model = Whole::open_with(folder, &opening).map_err(|error| Lost::Incomplete(error.to_string()))?;
+    let model = Whole::open_with(folder, &opening).map_err(|error| Lost::Incomplete(crate::open::why(&error)))?;
     let own = model.index_path().or_else(|| Some(model.files().first()?.path()));
     own.map(Path::to_owned).ok_or_else(|| Lost::Incomplete(format!("{}: no model", text::path(folder))))
 }

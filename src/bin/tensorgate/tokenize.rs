@@ -80,7 +80,16 @@ fn tokenizer(args: &Tokenize) -> Result<Tokenizer, Stop> {
     let mut start = Vec::new();
     let file = File::open(path).map_err(|error| Stop::trouble(path, error))?;
     file.take(4).read_to_end(&mut start).map_err(|error| Stop::trouble(path, error))?;
-    if start == b"GGUF" { from_gguf(path) } else { from_json(path) }
+    if start == b"GGUF" {
+        return from_gguf(path);
+    }
+    // What is no tokenizer.json may be something else that lies in the folder of one.
+    from_json(path).map_err(|stop| match stop {
+        Stop::Rejected(why) if path.file_name().is_none_or(|name| name != "tokenizer.json") => Stop::Rejected(format!(
+            "{why}\n--tokenizer takes a tokenizer.json, a GGUF file or the folder of a vocabulary; a vocab.json goes with --vocab"
+        )),
+        stop => stop,
+    })
 }
 
 fn from_json(path: &Path) -> Result<Tokenizer, Stop> {
@@ -153,7 +162,16 @@ fn ids(input: &[u8]) -> Result<Vec<u32>, String> {
     let input = str::from_utf8(input).map_err(|_| "the ids are not text".to_owned())?;
     let inner = input.trim().trim_start_matches('[').trim_end_matches(']');
     let words = inner.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty());
-    words.map(|word| word.parse().map_err(|_| format!("no id: {}", text::short(word, 40)))).collect()
+    words
+        .map(|word| {
+            word.parse().map_err(|_| {
+                format!(
+                    "no id: {} (ids are whole numbers, with spaces or commas between them)",
+                    text::short(word, 40)
+                )
+            })
+        })
+        .collect()
 }
 
 fn decode(args: &Tokenize, tokenizer: &Tokenizer, input: &[u8]) -> io::Result<Exit> {
@@ -173,7 +191,7 @@ fn decode(args: &Tokenize, tokenizer: &Tokenizer, input: &[u8]) -> io::Result<Ex
         out.flush()?;
     } else {
         // The bytes as they are: whoever decodes wants the text, not a picture of it.
-        let mut out = io::stdout().lock();
+        let mut out = output::raw();
         out.write_all(&bytes)?;
         out.flush()?;
     }

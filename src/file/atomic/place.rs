@@ -40,7 +40,11 @@ impl Place {
         let target = follow(path).map_err(error)?;
         let mode = replaceable(&target).map_err(error)?;
         // Opened now, so that a folder that cannot be brought to the disk is found out before anything was done.
-        let folder = open_folder(parent(&target)).map_err(error)?;
+        let lost = |cause: io::Error| match cause.kind() {
+            io::ErrorKind::NotFound => io::Error::new(cause.kind(), "its folder is not there"),
+            _ => cause,
+        };
+        let folder = open_folder(parent(&target)).map_err(|cause| error(lost(cause)))?;
         Ok(Self { target, folder: Some(folder), mode })
     }
 

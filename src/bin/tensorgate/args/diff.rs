@@ -4,13 +4,27 @@ use std::path::PathBuf;
 
 use super::{Effort, Names, Reading};
 
+const EXAMPLES: &str = "\
+Examples:
+  tensorgate diff model.safetensors models/a.safetensors
+  tensorgate diff gpt2/ model.safetensors --values
+  tensorgate diff model.safetensors gpt2/ --json
+
+Exit codes:
+  0  nothing differs
+  1  something does
+  2  a model was rejected or could not be read, or the command line is wrong
+  129, 130, 143
+     the work was ended by SIGHUP, Ctrl-C or SIGTERM";
+
 /// Tell what two models differ in: tensors added, removed, of another type or shape, or with other values; and metadata.
 ///
 /// Each is a file, the index of a sharded model, the first file of a split one, or a folder with one model. Tensors are
 /// matched by name, and compared by value, so that a model can be held against its converted or quantised copy.
 ///
-/// The exit code is 0 where nothing differs, 1 where something does, and 2 where a model could not be read.
+/// The exit code is 0 where nothing differs, 1 where something does, and 2 where a model was rejected or could not be read.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Diff {
     /// The first model.
     #[arg(value_name = "A")]

@@ -18,6 +18,7 @@ const MAN: &str = "\
 Examples:
   tensorgate man > tensorgate.1
   tensorgate man check > tensorgate-check.1
+  tensorgate man metadata set
   tensorgate man --dir man";
 
 /// Say what a rule means, why it is there, and what to do: its page of the rules book.
@@ -46,9 +47,9 @@ pub(crate) struct Completions {
 #[derive(Debug, clap::Args)]
 #[command(after_help = MAN)]
 pub(crate) struct Man {
-    /// The page of this command.
+    /// The page of this command, such as "check" or "metadata set".
     #[arg(value_name = "COMMAND", conflicts_with = "dir")]
-    pub(crate) command: Option<String>,
+    pub(crate) command: Vec<String>,
 
     /// Write a page for the program and one for each command into this folder.
     #[arg(long, value_name = "DIR")]

@@ -27,7 +27,7 @@ Exit codes:
 /// Show or change what a file says besides its tensors: the pairs of GGUF, the texts of safetensors.
 ///
 /// A change writes the file anew beside the old one, which it replaces all at once; the tensors' bytes stay what they are.
-/// Of a sharded or split model, name the file that is meant.
+/// Of a sharded model, name the file that is meant; of a split one, the first.
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Metadata {

@@ -173,7 +173,13 @@ fn read(path: &Path) -> Result<Vec<Entry>, String> {
 ///
 /// What is wrong with it.
 pub(crate) fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
-    let document: Document = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    let what = |error: serde_json::Error| {
+        // Where it is JSON of the right kind, the place helps; of anything else it says nothing.
+        let ours =
+            text.trim_ascii_start().starts_with(b"{") && text.windows(10).any(|part| part == b"\"findings\"");
+        if ours { error.to_string() } else { "it is no baseline; check --write-baseline writes one".to_owned() }
+    };
+    let document: Document = serde_json::from_slice(text).map_err(what)?;
     if document.version == VERSION {
         Ok(document.findings)
     } else {

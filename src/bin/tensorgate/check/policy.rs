@@ -99,10 +99,11 @@ impl Policy {
         })
     }
 
-    /// Takes out what a search found and the policy does not want; what was named stays.
-    pub(crate) fn filter(&self, found: &mut Found) {
+    /// Takes out what a search found and the policy does not want; what was named stays. Says how
+    /// many these are.
+    pub(crate) fn filter(&self, found: &mut Found) -> u64 {
         if self.include.is_empty() && self.exclude.is_empty() {
-            return;
+            return 0;
         }
         let before = found.sources.len();
         found.sources.retain(|source| {
@@ -111,8 +112,9 @@ impl Policy {
             let wanted = self.include.is_empty() || any(&self.include, &path);
             wanted && !any(&self.exclude, &path)
         });
-        let out = before.saturating_sub(found.sources.len());
-        found.skipped = found.skipped.saturating_add(u64::try_from(out).unwrap_or(u64::MAX));
+        let out = u64::try_from(before.saturating_sub(found.sources.len())).unwrap_or(u64::MAX);
+        found.skipped = found.skipped.saturating_add(out);
+        out
     }
 
     /// What is asked of a file.

@@ -9,7 +9,8 @@ use tensorgate::gpt2::{Finish, GenerateOptions, Overflow, Runner, SampleOptions,
 use tensorgate::tokenizer::{StreamDecoder, Tokenizer};
 
 use super::{Loaded, Running, load, of_model, rate, tell_notes};
-use crate::{Exit, output};
+use crate::args::{number, whole};
+use crate::{Exit, output, text};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,31 +39,31 @@ pub(crate) struct Generate {
     prompt: Option<String>,
 
     /// The most tokens to write.
-    #[arg(long, short = 'n', default_value_t = 60, value_name = "N")]
+    #[arg(long, short = 'n', default_value_t = 60, value_name = "N", value_parser = whole::<usize>)]
     tokens: usize,
 
     /// How daring the choices are; 0 always takes the likeliest token.
-    #[arg(long, default_value_t = 0.8, value_name = "T")]
+    #[arg(long, default_value_t = 0.8, value_name = "T", value_parser = number, allow_negative_numbers = true)]
     temperature: f32,
 
     /// Choose among so many of the likeliest tokens; 0 for all.
-    #[arg(long, default_value_t = 40, value_name = "K")]
+    #[arg(long, default_value_t = 40, value_name = "K", value_parser = whole::<usize>)]
     top_k: usize,
 
     /// Choose among the likeliest tokens that together have this probability.
-    #[arg(long, default_value_t = 1.0, value_name = "P")]
+    #[arg(long, default_value_t = 1.0, value_name = "P", value_parser = number, allow_negative_numbers = true)]
     top_p: f32,
 
     /// Choose among tokens that are at least this times as likely as the likeliest.
-    #[arg(long, default_value_t = 0.0, value_name = "P")]
+    #[arg(long, default_value_t = 0.0, value_name = "P", value_parser = number, allow_negative_numbers = true)]
     min_p: f32,
 
     /// Make tokens that were there less likely; 1 for no change.
-    #[arg(long, default_value_t = 1.0, value_name = "R")]
+    #[arg(long, default_value_t = 1.0, value_name = "R", value_parser = number, allow_negative_numbers = true)]
     repetition_penalty: f32,
 
     /// Where the dice begin: the same seed gives the same text.
-    #[arg(long, default_value_t = 42, value_name = "N")]
+    #[arg(long, default_value_t = 42, value_name = "N", value_parser = whole::<u64>)]
     seed: u64,
 
     /// End before this text; may be given several times.
@@ -105,6 +106,18 @@ impl Generate {
         }
     }
 
+    /// What could have been meant by a single word that is no model.
+    fn hint(&self, error: io::Error) -> io::Error {
+        let word = self.model.as_deref().filter(|path| self.prompt.is_none() && !path.exists());
+        match word.and_then(Path::to_str) {
+            Some(word) if !word.is_empty() && word.chars().all(char::is_alphanumeric) => io::Error::other(format!(
+                "{error}\nwhere {0} is no model but a prompt: echo {0} | tensorgate generate -",
+                text::ascii(word)
+            )),
+            _ => error,
+        }
+    }
+
     fn options(&self) -> GenerateOptions {
         let sample = SampleOptions {
             temperature: self.temperature,
@@ -127,7 +140,7 @@ pub(crate) fn run(args: &Generate) -> io::Result<Exit> {
     let (asked, options) = (args.asked(), args.options());
     // What is asked for wrongly is said before anything is loaded.
     Sampler::new(options.sample.clone()).map_err(io::Error::other)?;
-    let loaded = load(asked.model, &args.running)?;
+    let loaded = load(asked.model, &args.running).map_err(|error| args.hint(error))?;
     tell_notes(&loaded.model);
     let Loaded { model, tokenizer: Some(tokenizer), name } = &loaded else {
         let what =
@@ -155,7 +168,10 @@ pub(crate) fn run(args: &Generate) -> io::Result<Exit> {
         (false, _) => tokenizer.encode(prompt.as_bytes()),
         (true, [end, ..]) => vec![*end],
         (true, []) => {
-            return Err(io::Error::other("there is no prompt, and the model has no token to begin a text with"));
+            return Err(io::Error::other(
+                "there is no prompt, and the model has no token to begin a text with: give a PROMPT behind the model, or \
+                 \"-\" for standard input",
+            ));
         }
     };
     if args.json {
@@ -176,19 +192,16 @@ fn standard_input() -> io::Result<String> {
 
 /// Standard output, on which nothing that a model writes moves the cursor or changes colours.
 struct Terminal {
-    out: io::Stdout,
     guarded: bool,
 }
 
 impl Terminal {
     fn new() -> Self {
-        let out = io::stdout();
-        let guarded = out.is_terminal();
-        Self { out, guarded }
+        Self { guarded: io::stdout().is_terminal() }
     }
 
     fn write(&mut self, text: &str) -> io::Result<()> {
-        let mut out = self.out.lock();
+        let mut out = output::raw();
         if self.guarded && text.contains(is_control) {
             let shown: String = text.chars().flat_map(shown).collect();
             out.write_all(shown.as_bytes())?;

@@ -23,11 +23,17 @@ pub(super) fn read(path: &Path) -> Result<Manifest, String> {
     manifest(&bytes).map_err(|(line, what)| format!("{shown}: line {line} of the manifest: {what}"))
 }
 
+const NO_MANIFEST: &str = "it does not say that it is a manifest of this version, as hash prints it without --json";
+
 /// A line's number, from 1 on, and what is wrong with it.
 type Fault = (usize, &'static str);
 
 /// The manifest in a text; the error is a line's number and what is wrong with it.
 pub(crate) fn manifest(bytes: &[u8]) -> Result<Manifest, Fault> {
+    // First of all: what is no manifest should not be told where it could be a better one.
+    if !bytes.starts_with(MAGIC.as_bytes()) {
+        return Err((1, NO_MANIFEST));
+    }
     let line_of = |at: usize| bytes.iter().take(at).filter(|byte| **byte == b'\n').count().saturating_add(1);
     if let Some(at) = bytes.iter().position(|byte| !matches!(byte, b' '..=b'~' | b'\n')) {
         return Err((line_of(at), "a character that is not printable ASCII"));
@@ -38,7 +44,7 @@ pub(crate) fn manifest(bytes: &[u8]) -> Result<Manifest, Fault> {
     };
     let mut lines = (1_usize..).zip(text.split('\n'));
     if lines.next().is_none_or(|(_, line)| line != MAGIC) {
-        return Err((1, "it does not say that it is a manifest of this version"));
+        return Err((1, NO_MANIFEST));
     }
     let model = lines.next().and_then(|(_, line)| model_line(line));
     let Some((sum, count)) = model else {

@@ -28,7 +28,7 @@ pub(super) fn document(args: &Inspect, source: &Source) -> io::Result<Result<(Re
         };
         shown = match model {
             Model::SafeTensors(header) => json::safetensors(&mut bytes, report, header),
-            Model::Gguf(header) => gguf::json::document(&mut bytes, report, header),
+            Model::Gguf(header) => gguf::json::document(&mut bytes, report, header, &there),
             Model::Index(index, shards) => index::json(&mut bytes, report, index, shards, &there),
         };
         if let Some(work) = &work {
@@ -66,6 +66,10 @@ fn look(
         let mut found = there.values(work)?;
         let names = index.in_file_order().map(|entry| entry.name());
         return Ok(names.map(|name| found.remove(&*name.to_cow()).unwrap_or_default()).collect());
+    }
+    if !there.is_empty() {
+        let mut found = there.values(work)?;
+        return Ok(there.tensors().map(|one| found.remove(&*one.name.to_cow()).unwrap_or_default()).collect());
     }
     let parts = parts::parts(report, model, head, options)?;
     let Some(part) = parts.first() else { return Ok(Vec::new()) };

@@ -8,6 +8,7 @@ use tensorgate::gguf::{Endian, GgmlType, Header, Value};
 
 use super::human::{NAME, VALUE, cut, eye, findings, heading, modules, total};
 use super::memory::{self, KvCache};
+use super::shards::Shards;
 use super::tensor::Tensor;
 use super::totals::totals;
 use crate::args::Inspect;
@@ -33,11 +34,23 @@ const FACTS: [(&str, &str); 7] = [
     ("expert_count", "experts"),
 ];
 
+/// The tensors of the file, or of all files of the model that it begins and that are there.
+fn tensors<'a>(header: &'a Header<'a>, there: &'a Shards) -> Box<dyn Iterator<Item = Tensor<'a>> + 'a> {
+    if there.is_empty() { Box::new(header.tensors().map(Tensor::from)) } else { Box::new(there.tensors()) }
+}
+
 /// Everything, in the order in which one asks.
-pub(super) fn human(out: &mut impl Write, report: &Report, header: &Header<'_>, args: &Inspect) -> io::Result<()> {
-    let tensors = || header.tensors().map(Tensor::from);
+pub(super) fn human(
+    out: &mut impl Write,
+    report: &Report,
+    header: &Header<'_>,
+    there: &Shards,
+    args: &Inspect,
+) -> io::Result<()> {
+    let tensors = || tensors(header, there);
     let (sum, by_kind) = totals(tensors(), GgmlType::ALL.iter().filter_map(|kind| kind.name()));
-    heading(out, report, &format!("GGUF version {}, {}", header.version(), order(header.endian())))?;
+    let files = if there.is_empty() { String::new() } else { format!(", the first of {} files", there.files()) };
+    heading(out, report, &format!("GGUF version {}, {}{files}", header.version(), order(header.endian())))?;
     let start = header.data_offset();
     let alignment = text::count(header.alignment().into(), "byte");
     writeln!(out, "data        begins at byte {start}, tensors aligned to {alignment}")?;
@@ -49,7 +62,15 @@ pub(super) fn human(out: &mut impl Write, report: &Report, header: &Header<'_>, 
     memory::print(out, &sum, KvCache::of_gguf(header))?;
     pairs(out, header, args.all)?;
     findings(out, report)?;
-    eye(out, args, tensors, Some((start, report.size)), &by_kind, &sum)?;
+    if !there.is_empty() {
+        there.print(out, args.all)?;
+    }
+    if there.left_out() > 0 {
+        writeln!(out, "not shown   {} of unknown size", text::count(there.left_out(), "tensor"))?;
+    }
+    // A map is of one file.
+    let layout = there.is_empty().then_some((start, report.size));
+    eye(out, args, tensors, layout, &by_kind, &sum)?;
     modules(out, tensors(), args)
 }
 

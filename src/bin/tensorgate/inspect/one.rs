@@ -32,9 +32,13 @@ pub(super) fn show<'a>(
     if count > 0 {
         return Ok(Exit::Accepted);
     }
+    let what = if wanted.contains(['*', '?', '[']) { "tensor matches" } else { "tensor is called" };
     let names: Vec<_> = tensors.map(|tensor| tensor.name.to_cow()).collect();
     let meant = text::nearest(wanted, names.iter().map(AsRef::as_ref));
-    let meant = meant.map_or_else(String::new, |name| format!("; did you mean \"{name}\"?"));
-    complain(&format!("no tensor is called \"{wanted}\"{meant}"));
+    let meant = meant.map_or_else(
+        || "; without --tensor all are listed, and \"*\" stands for any letters".to_owned(),
+        |name| format!("; did you mean \"{name}\"?"),
+    );
+    complain(&format!("no {what} \"{wanted}\"{meant}"));
     Ok(Exit::Trouble)
 }

@@ -59,7 +59,7 @@ impl Verdict {
 }
 
 /// Why a file was not accepted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Fault {
     pub(crate) code: &'static str,
     /// Absolute offset of the field that lied; none where nothing was read.
@@ -81,7 +81,7 @@ impl Fault {
 }
 
 /// Something worth knowing about an accepted file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Note {
     pub(crate) severity: Severity,
     pub(crate) code: &'static str,
@@ -108,7 +108,7 @@ impl From<&tensorgate::audit::Finding<'_>> for Note {
 }
 
 /// All that is said of one file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Report {
     pub(crate) path: PathBuf,
     pub(crate) format: Format,

@@ -8,27 +8,33 @@ use tensorgate::gguf::{Array, GgmlType, Header, Pair, Value};
 
 use super::super::json::{Tensors, kinds, report as report_entries};
 use super::super::memory::{self, KvCache};
-use super::super::tensor::Tensor;
+use super::super::shards::Shards;
 use super::super::totals::totals;
-use super::{facts, order};
+use super::{facts, order, tensors};
 use crate::output;
 use crate::report::Report;
 
 /// One document: the report of `check`, and what is in the file.
-pub(in super::super) fn document(out: &mut impl Write, report: &Report, header: &Header<'_>) -> io::Result<()> {
-    output::json(out, &Document { report, header })?;
+pub(in super::super) fn document(
+    out: &mut impl Write,
+    report: &Report,
+    header: &Header<'_>,
+    there: &Shards,
+) -> io::Result<()> {
+    output::json(out, &Document { report, header, there })?;
     out.write_all(b"\n")
 }
 
 struct Document<'a> {
     report: &'a Report,
     header: &'a Header<'a>,
+    there: &'a Shards,
 }
 
 impl Serialize for Document<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let header = self.header;
-        let tensors = || header.tensors().map(Tensor::from);
+        let tensors = || tensors(header, self.there);
         let (sum, by_kind) = totals(tensors(), GgmlType::ALL.iter().filter_map(|kind| kind.name()));
         let mut map = serializer.serialize_map(None)?;
         report_entries(&mut map, self.report)?;
@@ -45,6 +51,9 @@ impl Serialize for Document<'_> {
         map.serialize_entry("types", &kinds("type", &by_kind))?;
         map.serialize_entry("memory", &memory::json(&sum, KvCache::of_gguf(header)))?;
         map.serialize_entry("metadata", &Pairs(header))?;
+        if !self.there.is_empty() {
+            map.serialize_entry("shards", &self.there.json())?;
+        }
         map.serialize_entry("tensors", &Tensors { label: "type", tensors })?;
         map.end()
     }

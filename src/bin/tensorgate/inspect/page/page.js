@@ -101,7 +101,7 @@ for (const pair of pairs.slice(0, 5000)) {
 }
 for (const shard of data.shards || []) {
   const line = make("tr");
-  line.append(make("td", shard.name), make("td", num(shard.tensors), "n"), make("td", shard.bytes === null ? "not there" : size(shard.bytes), "n"));
+  line.append(make("td", shard.name), make("td", shard.tensors === null ? "" : num(shard.tensors), "n"), make("td", shard.bytes === null ? "not there" : size(shard.bytes), "n"));
   $("shards").tBodies[0].append(line);
   show("shards-part");
 }

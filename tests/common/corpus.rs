@@ -1,5 +1,6 @@
 //! The corpus: its manifest, and how a file of each format, or an index with its shards, is judged.
 
+pub(crate) mod asks;
 mod looks;
 
 use std::collections::BTreeMap;
@@ -273,7 +274,10 @@ pub(crate) fn touch_index(index: &ShardIndex<'_>) {
 }
 
 fn gguf(bytes: &[u8], terms: &Terms) -> Vec<Outcome> {
-    let look = |file: Gguf<'_>| looks::at_gguf(&file, terms.array_text);
+    gguf_with(bytes, terms, |file| looks::at_gguf(&file, terms.array_text))
+}
+
+fn gguf_with(bytes: &[u8], terms: &Terms, look: impl Fn(Gguf<'_>) -> Result<(), Error> + Copy) -> Vec<Outcome> {
     let open = |slots: &mut [gguf::Slot]| Gguf::open_in(bytes, slots, &terms.limits).and_then(look);
     vec![
         ("lent storage", open(&mut vec![gguf::Slot::EMPTY; 64 + bytes.len() / 14])),

@@ -71,6 +71,11 @@ for name, length in {"value-by-one": 4, "value-1-gib": 1 << 30}.items():
 reject("GG-STRING-PAST-END", "name-by-one", LITTLE.frame(1), AT, LITTLE.u64(18), bytes(17))
 elements = LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(ARRAY), LITTLE.u32(STRING), LITTLE.u64(2), LITTLE.string("ab")
 reject("GG-STRING-PAST-END", "second-of-an-array", elements, AT, LITTLE.u64(100), b"x")
+# Where there are many strings the reader looks for them in several places at once.
+count = 1200
+many = LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(ARRAY), LITTLE.u32(STRING), LITTLE.u64(count)
+for name, before in {"first-of-1200": 0, "600th-of-1200": 599, "last-of-1200": count - 1}.items():
+    reject("GG-STRING-PAST-END", name, many, bytes(8 * before), AT, LITTLE.u64(1 << 20), bytes(8 * (count - 1 - before)))
 reject("GG-STRING-PAST-END", "big-endian", BIG.frame(0, 1), AT, BIG.u64(256), bytes(6))
 
 

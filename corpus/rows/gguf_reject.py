@@ -157,6 +157,9 @@ for name, before, after in (
     reject("GG-STRING-UTF8", name, LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(STRING), length, before, AT, after)
     array_of = LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(ARRAY), LITTLE.u32(STRING), LITTLE.u64(2), LITTLE.string("é")
     reject("GG-ARRAY-UTF8", name, array_of, length, before, AT, after, limits="array_text=1")
+    # Lengths over 127 are no ASCII, and end what can be looked at together.
+    longer = LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(ARRAY), LITTLE.u32(STRING), LITTLE.u64(3), LITTLE.string("é" * 64)
+    reject("GG-ARRAY-UTF8", f"{name}-between-long-ones", longer, length, before, AT, after, LITTLE.string("é" * 64), limits="array_text=1")
 for name, kind, value in (
     ("u8", U8, 32), ("i32", I32, 32), ("u64", U64, 32), ("f32", F32, 32.0), ("string", STRING, "32"), ("bool", BOOL, 1),
 ):  # fmt: skip

@@ -1,7 +1,7 @@
 //! What a program asks of a GGUF file that was accepted, in every way there is to ask, each held against another.
 
 use tensorgate::gguf::{Array, Element, Endian, Slot, TensorError, TensorView, Value, ValueError, ValueType};
-use tensorgate::{Dtype, Error, ErrorKind, Gguf, Limits};
+use tensorgate::{Dtype, Error, ErrorKind, Gguf, Limits, NotFound};
 
 use super::Outcome;
 
@@ -90,6 +90,8 @@ pub(super) fn at_gguf(file: &Gguf<'_>) {
     assert_eq!((file.f64(none), file.bool(none)), (Err(ValueError::Missing), Err(ValueError::Missing)));
     assert_eq!((file.str(none), file.array(none)), (Err(ValueError::Missing), Err(ValueError::Missing)));
     assert_eq!(ValueError::Missing.to_string(), none);
+    let error = file.tensor(none).unwrap_err();
+    assert_eq!((error, error.to_string()), (TensorError::NotFound, NotFound.to_string()));
     for pair in file.pairs() {
         let (key, value) = (pair.key(), pair.value());
         assert_eq!((file.u64(key), file.i64(key), file.bool(key)), (value.u64(), value.i64(), value.bool()));
@@ -100,7 +102,12 @@ pub(super) fn at_gguf(file: &Gguf<'_>) {
             Value::Array(array) => at_array(&array, 0),
             Value::String(text) => {
                 assert_eq!(value.str().is_ok(), std::str::from_utf8(text.bytes()).is_ok());
-                assert!(value.str().map_or_else(|error| error == ValueError::Utf8, |said| text == said));
+                match value.str() {
+                    Ok(said) => assert!(text == *said && text == said && text != *format!("{said}x")),
+                    Err(error) => {
+                        assert_eq!((error, error.to_string().contains("UTF-8")), (ValueError::Utf8, true));
+                    }
+                }
                 let shown = text.to_string();
                 assert!(shown.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{shown}");
                 assert!(value.str().is_ok() || shown.contains("\\x"), "{shown}");
@@ -112,6 +119,9 @@ pub(super) fn at_gguf(file: &Gguf<'_>) {
     for tensor in file.tensors() {
         let info = tensor.info();
         assert_eq!((info.name(), info.shape()), (tensor.name(), tensor.shape()));
+        let block = tensor.kind().block().unwrap();
+        assert_eq!(tensor.kind().bytes_for(block.elements().into()), Some(block.bytes().into()));
+        assert_eq!(tensor.kind().bytes_for(u64::from(block.elements()) + 1).is_some(), block.elements() == 1);
         assert_eq!((info.span(), info.size()), (tensor.span(), Some(tensor.bytes().len() as u64)));
         let shown = format!("{info:?}");
         assert!(shown.contains(&format!("{:?}: {}{}", tensor.name(), tensor.kind(), tensor.shape())), "{shown}");

@@ -155,6 +155,8 @@ fn at_name(name: Name<'_>) {
     let more = text(name) + "x";
     assert!(name != *more && name != more.as_str());
     let same = text(name);
+    #[cfg(feature = "alloc")]
+    assert!(Name::from(&same) == name);
     assert!(Name::from(same.as_str()) == name && hash(Name::from(same.as_str())) == hash(name));
     assert!(name == *same && name.to_string().bytes().all(|byte| (b' '..=b'~').contains(&byte)));
 }

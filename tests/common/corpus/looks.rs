@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use tensorgate::gguf::{self, Endian, ValueType};
-use tensorgate::{Error, Gguf, Name, SafeTensors, Shape, ShardIndex};
+use tensorgate::{Dtype, Error, Gguf, Name, SafeTensors, Shape, ShardIndex};
 
 /// A safetensors file.
 pub(super) fn at_safetensors(file: &SafeTensors<'_>) {
@@ -14,6 +14,8 @@ pub(super) fn at_safetensors(file: &SafeTensors<'_>) {
         at_name(tensor.name());
         let dtype = tensor.dtype();
         assert!(dtype.to_string() == dtype.tag() && dtype.align().is_power_of_two());
+        let bools = dtype == Dtype::BOOL && tensor.bytes().iter().all(|byte| *byte <= 1);
+        assert_eq!(tensor.as_bool().is_ok(), bools);
         let (name, shape, span) = (tensor.name(), tensor.shape(), tensor.span());
         assert_eq!(format!("{tensor:?}"), format!("{name:?}: {dtype}{shape} at {}..{}", span.start(), span.end()));
     }

@@ -173,6 +173,11 @@ pub(crate) fn is_known(path: &str) -> bool {
     [SAFETENSORS, INDEX, GGUF].iter().any(|ending| path.ends_with(ending))
 }
 
+/// Whether it is the name of a GGUF file.
+pub(crate) fn is_gguf(path: &str) -> bool {
+    path.ends_with(GGUF)
+}
+
 fn safetensors(bytes: &[u8], limits: &Limits) -> Vec<Outcome> {
     let len = u64::try_from(bytes.len()).unwrap();
     let mut slots = vec![Slot::EMPTY; 64 + bytes.len() / 7];

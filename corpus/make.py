@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes every file of the corpus and MANIFEST.tsv from the explicit descriptions in rows/.
 
-    python3 corpus/make.py           write corpus/accept, corpus/deep, corpus/reject, corpus/sets and corpus/MANIFEST.tsv
+    python3 corpus/make.py           write corpus/accept, corpus/deep, corpus/reject, corpus/sets, corpus/MANIFEST.tsv
+                                     and corpus/RELAXED.tsv
     python3 corpus/make.py --check   write nothing; exit 1 where anything differs
 
 The modules of rows/ append to common.ROWS. The verdict, code and offset of a row are worked out in the description itself
@@ -42,6 +43,18 @@ def manifest(rows):
     return "\n".join(lines) + "\n"
 
 
+def relaxed(rows):
+    """Where tolerating all that can be makes a difference."""
+    lines = ["path\tverdict\tfound"]
+    for row in rows:
+        if row.relaxed:
+            accepted = isinstance(row.relaxed[0], tuple)
+            found = row.relaxed if accepted else (row.relaxed,)
+            found = " ".join(":".join(map(str, each)) for each in found)
+            lines.append("\t".join([row.path, "accepted" if accepted else "rejected", found]))
+    return "\n".join(lines) + "\n"
+
+
 def files_there():
     for folder in ("accept", "deep", "reject", "sets"):
         for path in sorted((HERE / folder).rglob("*")):
@@ -54,6 +67,7 @@ def main():
     rows = load_rows()
     wanted = {HERE / row.path: row.data for row in rows}
     wanted[HERE / "MANIFEST.tsv"] = manifest(rows).encode()
+    wanted[HERE / "RELAXED.tsv"] = relaxed(rows).encode()
     stale = [path for path in files_there() if path not in wanted]
     changed = [path for path, data in wanted.items() if not path.exists() or path.read_bytes() != data]
     if check:

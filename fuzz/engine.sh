@@ -34,9 +34,16 @@ sane() {
     done
 }
 
-# Every target under the engine, in $binaries.
+# The targets named under the engine, in $binaries: all of them, unless they are few enough to be built one by one.
 build_targets() {
-    "${cargo[@]}" fuzz build --fuzz-dir . --target-dir "$target_dir" --sanitizer "$sanitizer"
+    local build=("${cargo[@]}" fuzz build --fuzz-dir . --target-dir "$target_dir" --sanitizer "$sanitizer") target
+    if [ $# -gt 4 ]; then
+        "${build[@]}"
+        return
+    fi
+    for target in "$@"; do
+        "${build[@]}" "$target" || return
+    done
 }
 
 # The seeds of every target, and the inputs of earlier campaigns, in FOLDER/TARGET.

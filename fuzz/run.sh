@@ -25,7 +25,7 @@ fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
 corpus=$PWD/corpus
 [ -z "${SEED:-}" ] || corpus=$fresh/corpus
-write_seeds "$fresh/seeds" && build_targets || exit 2
+write_seeds "$fresh/seeds" && build_targets "${targets[@]}" || exit 2
 
 run() {
     local target=$1

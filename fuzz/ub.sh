@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Replays every seed, corpus and old crash with what the compiler knows to look for of undefined behaviour, optimised: Rust has
+# Replays every seed, corpus and old crash with what the compiler knows to look for of undefined behaviour: Rust has
 # no UBSan, but its own checks of every precondition of the standard library's unsafe functions (`-Zub-checks`, which asserts
 # alignment, null, overlap and lengths wherever the crate or a library of it calls one), of values of enums and `bool`s that are
 # none, of references that are not aligned, and of arithmetic that overflows. Nightly.
@@ -26,8 +26,8 @@ RUST
 planted=$(mktemp -d)
 trap 'rm -rf "$planted"' EXIT
 plant "$planted" 2>/dev/null || { echo 'the checks see no planted fault'; exit 1; }
-if RUSTFLAGS='-Zub-checks=yes -Cdebug-assertions=yes -Coverflow-checks=yes' CARGO_PROFILE_RELEASE_DEBUG=0 \
-    cargo +nightly run --quiet --release --target-dir "${CARGO_TARGET_DIR:-target}/ub" --bin replay >"$log" 2>&1; then
+if RUSTFLAGS='-Zub-checks=yes -Cdebug-assertions=yes -Coverflow-checks=yes' \
+    cargo +nightly run --quiet --profile checked --target-dir "${CARGO_TARGET_DIR:-target}/ub" --bin replay >"$log" 2>&1; then
     echo "checks of undefined behaviour, $(git rev-parse --short HEAD): $(tail -n 1 "$log"), nothing found, $((SECONDS - started)) s"
 else
     grep -aE 'unsafe precondition|panicked|of [0-9]+ bytes:' "$log" | cut -c1-2000

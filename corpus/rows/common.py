@@ -22,6 +22,9 @@ class Row:
     licence: str = OURS
     limits: str | None = None
     verdict: str | None = None
+    # What comes of it where all is tolerated that can be: the (code, offset, count) of each thing tolerated, or the
+    # (code, offset) of what is refused all the same. None where that is what comes of it anyway.
+    relaxed: tuple | None = None
 
 
 # Every file of the corpus; the modules beside this one append to it.

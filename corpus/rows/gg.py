@@ -99,7 +99,16 @@ def accept(name, *parts):
     ROWS.append(Row(f"accept/{name}.gguf", whole))
 
 
-def reject(code, name, *parts, limits=None):
+# What can be tolerated: GG-LIMIT-NAME up to 1,000 bytes, GG-ARRAY-NESTED up to 8 levels.
+TOLERABLE = {"GG-ARRAY-NESTED", "GG-STRING-UTF8", "GG-LIMIT-NAME", "GG-TYPE-UNKNOWN", "GG-TYPE-REMOVED", "GG-DATA-TRAILING"}
+
+
+def reject(code, name, *parts, limits=None, count=1, still=None):
+    """What is refused. Where that can be tolerated, count says in how many places, and still what is refused then: a code,
+    and how many bytes behind the mark."""
     whole, at = joined(*parts)
     assert at is not None, name
-    ROWS.append(Row(f"reject/{code}/{name}.gguf", whole, code, at, limits=limits))
+    relaxed = None
+    if code in TOLERABLE and limits is None:
+        relaxed = (still[0], at + still[1]) if still else ((code, at, count),)
+    ROWS.append(Row(f"reject/{code}/{name}.gguf", whole, code, at, limits=limits, relaxed=relaxed))

@@ -71,6 +71,11 @@ for name, length in {"value-by-one": 4, "value-1-gib": 1 << 30}.items():
 reject("GG-STRING-PAST-END", "name-by-one", LITTLE.frame(1), AT, LITTLE.u64(18), bytes(17))
 elements = LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(ARRAY), LITTLE.u32(STRING), LITTLE.u64(2), LITTLE.string("ab")
 reject("GG-STRING-PAST-END", "second-of-an-array", elements, AT, LITTLE.u64(100), b"x")
+# Where there are many strings the reader looks for them in several places at once.
+count = 1200
+many = LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(ARRAY), LITTLE.u32(STRING), LITTLE.u64(count)
+for name, before in {"first-of-1200": 0, "600th-of-1200": 599, "last-of-1200": count - 1}.items():
+    reject("GG-STRING-PAST-END", name, many, bytes(8 * before), AT, LITTLE.u64(1 << 20), bytes(8 * (count - 1 - before)))
 reject("GG-STRING-PAST-END", "big-endian", BIG.frame(0, 1), AT, BIG.u64(256), bytes(6))
 
 
@@ -120,7 +125,27 @@ nest = [LITTLE.u32(ARRAY), LITTLE.u64(1)]
 reject("GG-ARRAY-NESTED", "two-deep", LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(ARRAY), AT, nest, LITTLE.u32(U8), LITTLE.u64(0))
 reject("GG-ARRAY-NESTED", "empty", LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(ARRAY), AT, LITTLE.u32(ARRAY), LITTLE.u64(0))
 deep = nest * 300
-reject("GG-ARRAY-NESTED", "300-deep", LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(ARRAY), AT, deep, LITTLE.u32(U8), LITTLE.u64(0))
+levels = len(joined(nest)[0])
+reject("GG-ARRAY-NESTED", "300-deep", LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(ARRAY), AT, deep, LITTLE.u32(U8), LITTLE.u64(0),
+       still=("GG-ARRAY-NESTED", 8 * levels))  # fmt: skip
+
+
+def nested(name, *parts, **relaxed):
+    reject("GG-ARRAY-NESTED", name, LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(ARRAY), AT, *parts, **relaxed)
+
+
+nested("eight-deep", nest * 8, LITTLE.u32(F32), LITTLE.u64(1), LITTLE.number(F32, 0.5), count=8)
+nested("nine-deep", nest * 9, LITTLE.u32(U8), LITTLE.u64(0), still=("GG-ARRAY-NESTED", 8 * levels))
+strings = [LITTLE.u32(STRING), LITTLE.u64(2), LITTLE.string("one"), LITTLE.string("")]
+bools = [LITTLE.u32(BOOL), LITTLE.u64(3), b"\1\0\1"]
+of_arrays = [LITTLE.u32(ARRAY), LITTLE.u64(2), bools, LITTLE.u32(ARRAY), LITTLE.u64(0)]
+nested("of-every-kind", LITTLE.u32(ARRAY), LITTLE.u64(4), strings, of_arrays, LITTLE.u32(U64), LITTLE.u64(0), LITTLE.u32(I32), LITTLE.u64(1),
+       LITTLE.number(I32, -9), count=3)  # fmt: skip
+# What stands inside is looked at in the same way: the type of an array, 4 bytes before its count.
+for name, claimed, code in (("count-past-end", 3, "GG-ARRAY-PAST-END"), ("count-all-ones", TOP, "GG-LIMIT-ARRAY")):
+    nested(f"inner-{name}", nest, LITTLE.u32(ARRAY), LITTLE.u64(claimed), bytes(24), still=(code, levels + 4))
+nested("inner-bool", nest, LITTLE.u32(BOOL), LITTLE.u64(2), b"\1\2", still=("GG-BOOL", 2 * levels + 1))
+nested("inner-type", nest, LITTLE.u32(13), LITTLE.u64(0), still=("GG-ARRAY-TYPE", levels))
 reject("GG-BOOL", "two", LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(BOOL), AT, b"\2")
 reject("GG-BOOL", "255", LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(BOOL), AT, b"\xff")
 reject("GG-BOOL", "third-of-an-array", LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(ARRAY), LITTLE.u32(BOOL), LITTLE.u64(4),
@@ -132,6 +157,9 @@ for name, before, after in (
     reject("GG-STRING-UTF8", name, LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(STRING), length, before, AT, after)
     array_of = LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(ARRAY), LITTLE.u32(STRING), LITTLE.u64(2), LITTLE.string("é")
     reject("GG-ARRAY-UTF8", name, array_of, length, before, AT, after, limits="array_text=1")
+    # Lengths over 127 are no ASCII, and end what can be looked at together.
+    longer = LITTLE.frame(0, 1), LITTLE.string("k"), LITTLE.u32(ARRAY), LITTLE.u32(STRING), LITTLE.u64(3), LITTLE.string("é" * 64)
+    reject("GG-ARRAY-UTF8", f"{name}-between-long-ones", longer, length, before, AT, after, LITTLE.string("é" * 64), limits="array_text=1")
 for name, kind, value in (
     ("u8", U8, 32), ("i32", I32, 32), ("u64", U64, 32), ("f32", F32, 32.0), ("string", STRING, "32"), ("bool", BOOL, 1),
 ):  # fmt: skip
@@ -185,13 +213,28 @@ for name, dims in {
 
 
 def typed(code, name, kind, dim=256):
-    reject(code, name, info(LITTLE.string("w"), LITTLE.u32(1), LITTLE.u64(dim), AT, LITTLE.u32(kind), LITTLE.u64(0)))
+    # Tolerated, the tensor has a byte at the least, of which there is none: the offset behind its type says where.
+    infos = info(LITTLE.string("w"), LITTLE.u32(1), LITTLE.u64(dim), AT, LITTLE.u32(kind), LITTLE.u64(0))
+    reject(code, name, infos, still=("GG-DATA-SHORT", 4))
 
 
 for name, kind in {"43": 43, "133": 133, "2-to-the-31": 1 << 31, "all-ones": TOP >> 32}.items():
     typed("GG-TYPE-UNKNOWN", name, kind)
 for kind in (4, 5, 31, 32, 33, 36, 37, 38):
     typed("GG-TYPE-REMOVED", str(kind), kind)
+# The next tensor begins at some multiple of the alignment behind it. Behind the mark stand the type and the offset, then name,
+# rank, a dimension and the type of the next.
+behind = 12 + 9 + 4 + 8 + 4
+for name, offset, still in (
+    ("another-behind", 32, None), ("another-further-behind", 96, None), ("another-at-its-place", 0, ("GG-OFFSET-OVERLAP", behind)),
+    ("another-at-31", 31, ("GG-OFFSET-OVERLAP", behind)), ("another-at-33", 33, ("GG-OFFSET-GAP", behind)),
+    ("another-past-the-end", 128, ("GG-DATA-SHORT", behind)),
+):  # fmt: skip
+    first = [LITTLE.string("a"), LITTLE.u32(1), LITTLE.u64(40), AT, LITTLE.u32(133), LITTLE.u64(0)]
+    there = bytes(offset + 32 if offset < 128 else 128)
+    reject("GG-TYPE-UNKNOWN", name, model(first, LITTLE.info("b", [8], 0, offset), data=there), still=still)
+removed = [LITTLE.string("w"), LITTLE.u32(1), LITTLE.u64(40), AT, LITTLE.u32(36), LITTLE.u64(0)]
+reject("GG-TYPE-REMOVED", "with-data", model(removed, data=bytes(77)))
 for name, kind, dims in (("33-of-32", 2, [33]), ("one-of-32", 8, [1]), ("128-of-256", 12, [128]), ("whole-in-sum-only", 2, [16, 2])):
     reject("GG-ROW-BLOCKS", name, info(LITTLE.string("w"), LITTLE.u32(len(dims)), AT, LITTLE.info("", dims, kind)[2:]))
 # Without a dimension there is one element, and the mark stands where the first would.
@@ -293,7 +336,7 @@ reject("GG-LIMIT-STRING", "in-an-array-all-ones", elements, AT, LITTLE.u64(TOP))
 reject("GG-LIMIT-ARRAY", "three-of-two", array(3, U8, 3), limits="array_len=2")
 reject("GG-LIMIT-ARRAY", "one-of-none", array(1, U8, 1), limits="array_len=0")
 reject("GG-LIMIT-NAME", "64-bytes", info(AT, LITTLE.info("n" * 64, [0])))
-reject("GG-LIMIT-NAME", "all-ones", LITTLE.frame(1), AT, LITTLE.u64(TOP), bytes(32))
+reject("GG-LIMIT-NAME", "all-ones", LITTLE.frame(1), AT, LITTLE.u64(TOP), bytes(32), still=("GG-LIMIT-NAME", 0))
 reject("GG-LIMIT-NAME", "five-of-four", info(AT, LITTLE.info("abcde", [0])), limits="gguf_name_len=4")
 for rank in (5, 8):
     reject("GG-LIMIT-RANK", f"{rank}-dims", info(LITTLE.string("w"), AT, LITTLE.u32(rank), [LITTLE.u64(1)] * rank, LITTLE.u32(24), LITTLE.u64(0), data=b"\1"))

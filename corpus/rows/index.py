@@ -30,6 +30,10 @@ for name, pattern in {
     text = '{"metadata":{"total_size":2},' + weights(("a", pattern[0]), ("b", pattern[1])) + "}"
     accept(f"index-shards-{name}", text)
 accept("index-one-shard", "{" + weights(*[(f"layer.{i}", "model-00001-of-00001.safetensors") for i in range(4)]) + "}")
+# More shards than the reader keeps on its stack, in order and not.
+shards = [(f"w{i:03}", f"m{i:03}") for i in range(300)]
+accept("index-300-shards", "{" + weights(*shards) + "}")
+accept("index-300-shards-backwards", "{" + weights(*shards[::-1]) + "}")
 accept("index-metadata-null", with_metadata("null"))
 accept("index-metadata-empty", with_metadata("{}"))
 accept("index-metadata-last", "{" + MAP + ',"metadata":{"total_size":1}}')

@@ -168,7 +168,7 @@ fn a_report_that_cannot_be_printed() {
         let output = crate::tensorgate().current_dir(folder.path()).args(args).stdout(full).output().unwrap();
         let made = Run::of(output);
         assert_eq!(made.code, 2);
-        let said = "tensorgate: the files were written; only the report could not be printed: No space left";
+        let said = "tensorgate: the files were written; only the report could not be printed: standard output: No space left";
         assert!(made.err.starts_with(said), "{}", made.err);
         assert!(Model::open(folder.path().join("b.gguf")).is_ok());
     }

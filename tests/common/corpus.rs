@@ -1,5 +1,6 @@
 //! The corpus: its manifest, and how a file of each format, or an index with its shards, is judged.
 
+pub(crate) mod asks;
 mod looks;
 
 use std::collections::BTreeMap;
@@ -172,6 +173,11 @@ pub(crate) fn is_known(path: &str) -> bool {
     [SAFETENSORS, INDEX, GGUF].iter().any(|ending| path.ends_with(ending))
 }
 
+/// Whether it is the name of a GGUF file.
+pub(crate) fn is_gguf(path: &str) -> bool {
+    path.ends_with(GGUF)
+}
+
 fn safetensors(bytes: &[u8], limits: &Limits) -> Vec<Outcome> {
     let len = u64::try_from(bytes.len()).unwrap();
     let mut slots = vec![Slot::EMPTY; 64 + bytes.len() / 7];
@@ -273,7 +279,10 @@ pub(crate) fn touch_index(index: &ShardIndex<'_>) {
 }
 
 fn gguf(bytes: &[u8], terms: &Terms) -> Vec<Outcome> {
-    let look = |file: Gguf<'_>| looks::at_gguf(&file, terms.array_text);
+    gguf_with(bytes, terms, |file| looks::at_gguf(&file, terms.array_text))
+}
+
+fn gguf_with(bytes: &[u8], terms: &Terms, look: impl Fn(Gguf<'_>) -> Result<(), Error> + Copy) -> Vec<Outcome> {
     let open = |slots: &mut [gguf::Slot]| Gguf::open_in(bytes, slots, &terms.limits).and_then(look);
     vec![
         ("lent storage", open(&mut vec![gguf::Slot::EMPTY; 64 + bytes.len() / 14])),

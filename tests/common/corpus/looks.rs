@@ -1,7 +1,9 @@
 //! Looks at everything that an accepted file shows, and holds one part against the other.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use tensorgate::gguf::{self, Endian, ValueType};
-use tensorgate::{Error, Gguf, Name, SafeTensors, Shape, ShardIndex};
+use tensorgate::{Dtype, Error, Gguf, Name, SafeTensors, Shape, ShardIndex};
 
 /// A safetensors file.
 pub(super) fn at_safetensors(file: &SafeTensors<'_>) {
@@ -12,6 +14,10 @@ pub(super) fn at_safetensors(file: &SafeTensors<'_>) {
         at_name(tensor.name());
         let dtype = tensor.dtype();
         assert!(dtype.to_string() == dtype.tag() && dtype.align().is_power_of_two());
+        let bools = dtype == Dtype::BOOL && tensor.bytes().iter().all(|byte| *byte <= 1);
+        assert_eq!(tensor.as_bool().is_ok(), bools);
+        let (name, shape, span) = (tensor.name(), tensor.shape(), tensor.span());
+        assert_eq!(format!("{tensor:?}"), format!("{name:?}: {dtype}{shape} at {}..{}", span.start(), span.end()));
     }
     let header = file.header();
     assert_eq!(header.is_in_data_order(), header.tensors().is_sorted_by_key(|tensor| tensor.entry_at()));
@@ -27,6 +33,7 @@ pub(super) fn at_safetensors(file: &SafeTensors<'_>) {
     let Some(metadata) = file.metadata() else { return };
     // The header's text begins at byte 8.
     assert_eq!(header.json().as_bytes()[usize::try_from(metadata.at()).unwrap() - 8], b'{');
+    assert!((&metadata).into_iter().eq(metadata));
     for (key, value) in &metadata {
         at_name(key);
         at_name(value);
@@ -66,6 +73,7 @@ pub(super) fn at_index(index: &ShardIndex<'_>) {
 /// A GGUF file; into the strings of its arrays only where `array_text` is set.
 pub(super) fn at_gguf(file: &Gguf<'_>, array_text: bool) -> Result<(), Error> {
     super::touch_gguf(file, array_text)?;
+    super::asks::at_gguf(file);
     assert_eq!((file.tensors().count(), file.is_empty()), (file.len(), file.tensors().next().is_none()));
     assert_eq!(file.header().relaxed().count(), 0);
     assert_eq!(file.header().pair_count(), file.pairs().count());
@@ -142,12 +150,23 @@ fn at_shape(shape: Shape<'_>) {
     );
     let text: Vec<String> = dims.iter().map(u64::to_string).collect();
     assert_eq!(shape.to_string(), format!("[{}]", text.join(", ")));
+    assert_eq!((format!("{shape:?}"), format!("{:?}", shape.into_iter())), (shape.to_string(), shape.to_string()));
 }
 
 fn at_name(name: Name<'_>) {
     let more = text(name) + "x";
     assert!(name != *more && name != more.as_str());
-    assert!(name == *text(name) && name.to_string().bytes().all(|byte| (b' '..=b'~').contains(&byte)));
+    let same = text(name);
+    #[cfg(feature = "alloc")]
+    assert!(Name::from(&same) == name);
+    assert!(Name::from(same.as_str()) == name && hash(Name::from(same.as_str())) == hash(name));
+    assert!(name == *same && name.to_string().bytes().all(|byte| (b' '..=b'~').contains(&byte)));
+}
+
+fn hash(name: Name<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// What a name says.

@@ -12,7 +12,7 @@ pub fn linear<R>(len: usize, body: impl FnOnce() -> R) -> R {
     {
         let before = tensorgate::steps::taken();
         let result = body();
-        within(tensorgate::steps::taken() - before, len);
+        within(tensorgate::steps::taken() - before, len, 0);
         result
     }
     #[cfg(not(fuzzing))]
@@ -22,9 +22,32 @@ pub fn linear<R>(len: usize, body: impl FnOnce() -> R) -> R {
     }
 }
 
+/// The same for a reader that may have to sort the names in its input: two comparisons for each name and each doubling of
+/// their number, of some steps each, and a name takes at least seven bytes.
+pub fn sorting<R>(len: usize, body: impl FnOnce() -> R) -> R {
+    #[cfg(fuzzing)]
+    {
+        let before = tensorgate::steps::taken();
+        let result = body();
+        within(tensorgate::steps::taken() - before, len, sort(len));
+        result
+    }
+    #[cfg(not(fuzzing))]
+    {
+        let _ = len;
+        body()
+    }
+}
+
+/// Steps for each byte that a sort may take besides.
 #[cfg(any(fuzzing, test))]
-fn within(taken: usize, len: usize) {
-    assert!(taken <= MOST.0 * len + MOST.1, "{taken} steps for {len} bytes");
+fn sort(len: usize) -> usize {
+    2 * usize::try_from(len.max(1).ilog2()).unwrap_or(64)
+}
+
+#[cfg(any(fuzzing, test))]
+fn within(taken: usize, len: usize, besides: usize) {
+    assert!(taken <= (MOST.0 + besides) * len + MOST.1, "{taken} steps for {len} bytes");
 }
 
 #[cfg(test)]
@@ -35,7 +58,15 @@ mod tests {
     #[should_panic(expected = "steps for 100 bytes")]
     fn a_step_too_many_is_noticed() {
         assert_eq!(linear(7, || 8), 8);
-        within(2400 + 1024, 100);
-        within(2400 + 1025, 100);
+        within(2400 + 1024, 100, 0);
+        within(2400 + 1025, 100, 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "steps for 1024 bytes")]
+    fn a_sort_has_an_end_too() {
+        assert_eq!((sort(0), sort(1024), sorting(7, || 8)), (0, 20, 8));
+        within(45_056 + 1024, 1024, sort(1024));
+        within(45_056 + 1025, 1024, sort(1024));
     }
 }

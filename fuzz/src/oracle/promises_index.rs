@@ -24,7 +24,7 @@ pub fn index(text: &[u8], limits: &Limits) -> Verdict {
     let owned = open_owned(text, limits);
     let mut slots = slots_for(text);
     for again in [false, true] {
-        let lent = steps::linear(text.len(), || heap::none(|| ShardIndex::open_in(text, &mut slots, limits)));
+        let lent = steps::sorting(text.len(), || heap::none(|| ShardIndex::open_in(text, &mut slots, limits)));
         match &lent {
             Ok(_) if again => {}
             Ok(opened) => touch(opened, text),
@@ -52,7 +52,7 @@ fn few_slots(text: &[u8], limits: &Limits, owned: &Verdict) {
 /// Judges `text` in storage of our own, twice.
 fn open_owned(text: &[u8], limits: &Limits) -> Verdict {
     let judge = || {
-        let (outcome, tally) = steps::linear(text.len(), || heap::measure(|| ShardIndex::open_with(text, limits)));
+        let (outcome, tally) = steps::sorting(text.len(), || heap::measure(|| ShardIndex::open_with(text, limits)));
         assert!(tally.peak <= text.len() as u64, "{} bytes allocated for {} of text", tally.peak, text.len());
         if let Ok(opened) = &outcome {
             touch(opened, text);

@@ -4,20 +4,10 @@
 
 mod common;
 
-use common::gguf::Writer;
+use common::gguf::{Writer, lax};
 use common::{bytes, cases};
 use tensorgate::gguf::{GgmlType, Header, Slot, TensorError, Value, ValueError, ValueType};
 use tensorgate::{Error, ErrorKind, Gguf, Limits};
-
-/// Everything tolerated, as far as it goes.
-fn lax() -> Limits {
-    Limits::default()
-        .with_gguf_nested_arrays(8)
-        .with_gguf_invalid_utf8(true)
-        .with_gguf_unknown_types(true)
-        .with_gguf_trailing(true)
-        .with_gguf_name_len(1000)
-}
 
 /// What was tolerated, or the verdict.
 type Used = Result<Vec<(&'static str, u64, u64)>, (ErrorKind, u64)>;

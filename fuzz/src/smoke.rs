@@ -1,6 +1,14 @@
 //! Small seeded runs of an oracle, for `cargo test` on stable.
 
+#[cfg(test)]
+use std::collections::BTreeSet;
+
+#[cfg(test)]
+use tensorgate::{ErrorKind, Limits};
+
 use crate::corpus;
+#[cfg(test)]
+use crate::r#gen::lies::{Lie, Told};
 
 /// A generator of numbers that is the same on every machine (SplitMix64).
 #[derive(Clone, Debug)]
@@ -107,4 +115,53 @@ fn mutant(rng: &mut Rng, input: &[u8]) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// How the lies of one format are tried out.
+#[cfg(test)]
+pub(crate) struct Lies<'a, T> {
+    /// Each lie by its name.
+    pub(crate) all: &'a [(&'static str, T)],
+    /// Bytes that a valid file is built from, and bytes that choose where the fault goes.
+    pub(crate) noise: (usize, usize),
+    /// Puts a lie into the file that the first bytes build.
+    pub(crate) tell: fn(&T, &[u8], &[u8]) -> Told,
+    /// Holds the reader against it.
+    pub(crate) hold: fn(&Lie),
+}
+
+#[cfg(test)]
+impl<T> Lies<'_, T> {
+    /// Tells each lie up to 60 times, none too seldom; the kinds that they predict.
+    pub(crate) fn tell_each(&self, rng: &mut Rng) -> BTreeSet<ErrorKind> {
+        let mut kinds = BTreeSet::new();
+        for (name, lie) in self.all {
+            let mut told = 0;
+            for _ in 0..4000 {
+                let noise = rng.bytes(self.noise.0);
+                let choice = rng.bytes(self.noise.1);
+                let Ok(Some((file, kind, at))) = (self.tell)(lie, &noise, &choice) else { continue };
+                kinds.insert(kind);
+                told += 1;
+                (self.hold)(&Lie { name, file, limits: Limits::DEFAULT, kind, at });
+                if told == 60 {
+                    break;
+                }
+            }
+            assert!(told >= 20, "{name} was told {told} times only");
+        }
+        kinds
+    }
+}
+
+/// Fails where a kind whose code begins with one of `families` is predicted by no lie, but for those that are met `elsewhere`.
+#[cfg(test)]
+pub(crate) fn all_predicted(kinds: &BTreeSet<ErrorKind>, families: &[&str], elsewhere: &[ErrorKind]) {
+    let ours = |kind: &&ErrorKind| families.iter().any(|family| kind.code().starts_with(family));
+    let missed: Vec<_> = ErrorKind::ALL
+        .iter()
+        .filter(ours)
+        .filter(|kind| !kinds.contains(kind) && !elsewhere.contains(kind))
+        .collect();
+    assert!(missed.is_empty(), "no lie predicts {missed:?}");
 }

@@ -8,39 +8,32 @@ const MOST: (usize, usize) = (24, 1024);
 ///
 /// Not to be called inside itself, nor by several threads.
 pub fn linear<R>(len: usize, body: impl FnOnce() -> R) -> R {
-    #[cfg(fuzzing)]
-    {
-        let before = tensorgate::steps::taken();
-        let result = body();
-        within(tensorgate::steps::taken() - before, len, 0);
-        result
-    }
-    #[cfg(not(fuzzing))]
-    {
-        let _ = len;
-        body()
-    }
+    counted(len, 0, body)
 }
 
 /// The same for a reader that may have to sort the names in its input: two comparisons for each name and each doubling of
 /// their number, of some steps each, and a name takes at least seven bytes.
 pub fn sorting<R>(len: usize, body: impl FnOnce() -> R) -> R {
+    counted(len, sort(len), body)
+}
+
+/// Runs `body`, which may take `besides` more steps for each byte.
+fn counted<R>(len: usize, besides: usize, body: impl FnOnce() -> R) -> R {
     #[cfg(fuzzing)]
     {
         let before = tensorgate::steps::taken();
         let result = body();
-        within(tensorgate::steps::taken() - before, len, sort(len));
+        within(tensorgate::steps::taken() - before, len, besides);
         result
     }
     #[cfg(not(fuzzing))]
     {
-        let _ = len;
+        let _ = (len, besides);
         body()
     }
 }
 
 /// Steps for each byte that a sort may take besides.
-#[cfg(any(fuzzing, test))]
 fn sort(len: usize) -> usize {
     2 * usize::try_from(len.max(1).ilog2()).unwrap_or(64)
 }

@@ -72,9 +72,9 @@ mod x86 {
     #[derive(Clone, Copy)]
     struct Avx512(());
 
-    /// The proof that AVX-512 with BW and VBMI2 is there.
+    /// The proof that VBMI2 is there, and AVX-512 with BW.
     #[derive(Clone, Copy)]
-    struct Vbmi2(());
+    struct Vbmi2(Avx512);
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub(super) fn ends_avx2(text: &[u8], ends: &mut [u16; ENDS]) -> (usize, usize) {
@@ -88,7 +88,7 @@ mod x86 {
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub(super) fn ends_vbmi2(text: &[u8], ends: &mut [u16; ENDS]) -> (usize, usize) {
-        piece_ends(Vbmi2(()), text, ends)
+        piece_ends(Vbmi2(Avx512(())), text, ends)
     }
 
     impl Masker for Avx2 {
@@ -122,14 +122,12 @@ mod x86 {
     impl Masker for Vbmi2 {
         #[inline(always)]
         fn masks(self, text: &[u8; WINDOW]) -> Masks {
-            // SAFETY: the token is made only in a function that enables the instructions.
-            unsafe { masks_avx512(text) }
+            self.0.masks(text)
         }
 
         #[inline(always)]
         fn beyond(self, text: &[u8; WINDOW]) -> Beyond {
-            // SAFETY: the token is made only in a function that enables the instructions.
-            unsafe { beyond_avx512(text) }
+            self.0.beyond(text)
         }
 
         #[inline(always)]

@@ -1,6 +1,17 @@
-//! The parts of a little-endian GGUF file, put together by hand.
+//! The parts of a little-endian GGUF file, put together by hand, and limits that tolerate what can be.
 
+use tensorgate::Limits;
 use tensorgate::gguf::ValueType;
+
+/// Everything tolerated, as far as it goes.
+pub(crate) fn lax() -> Limits {
+    Limits::default()
+        .with_gguf_nested_arrays(8)
+        .with_gguf_invalid_utf8(true)
+        .with_gguf_unknown_types(true)
+        .with_gguf_trailing(true)
+        .with_gguf_name_len(1000)
+}
 
 /// A file that grows; begin with its counts, then the pairs, then the tensors, then the data.
 pub(crate) struct Writer(pub(crate) Vec<u8>);

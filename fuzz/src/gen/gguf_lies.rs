@@ -22,8 +22,7 @@ use self::tensors::{
 use super::gguf::{ALIGNMENT, Built, Field, Model, Tensor, Value, width};
 use super::lies::Lie;
 
-/// What a lie makes: the file, the kind and the offset; `None` where the file has no place for it.
-pub type Told = Result<Option<(Vec<u8>, ErrorKind, u64)>>;
+pub use super::lies::Told;
 
 /// Makes a lie of a file.
 pub type Teller = fn(&Built, &mut Unstructured<'_>) -> Told;

@@ -1,19 +1,10 @@
 //! What a program asks of a GGUF file that was accepted, in every way there is to ask, each held against another.
 
 use tensorgate::gguf::{Array, Element, Endian, Slot, TensorError, TensorView, Value, ValueError, ValueType};
-use tensorgate::{Dtype, Error, ErrorKind, Gguf, Limits, NotFound};
+use tensorgate::{Dtype, Error, ErrorKind, Gguf, NotFound};
 
 use super::Outcome;
-
-/// Everything tolerated, as far as it goes.
-fn lax() -> Limits {
-    Limits::default()
-        .with_gguf_nested_arrays(8)
-        .with_gguf_invalid_utf8(true)
-        .with_gguf_unknown_types(true)
-        .with_gguf_trailing(true)
-        .with_gguf_name_len(1000)
-}
+use crate::common::gguf::lax;
 
 /// A row of `corpus/RELAXED.tsv`: what is tolerated, as code, offset and count, or the code and offset of what is not.
 pub(crate) type Relaxed = Result<Vec<(String, u64, u64)>, (String, u64)>;

@@ -44,6 +44,8 @@ pub struct Act {
     sum32: Vec<f32>,
     /// The sum of the whole numbers of each 16.
     whole: Vec<i32>,
+    /// The whole numbers of few tokens in the order of [`Row::halves`].
+    halves: Vec<i8>,
 }
 
 /// A group of tokens whose values stand together.
@@ -72,6 +74,10 @@ pub(super) struct Row<'a> {
     pub(super) sum32: &'a [f32],
     /// The sum of the whole numbers, one a 16.
     pub(super) whole: &'a [i32],
+    /// `q`, 128 by 128, the last filled up with zeros: of four times 32 the first 16 of each, then the last 16 of each.
+    /// Only of few rows, and at levels whose kernels take them so.
+    #[allow(dead_code, reason = "only some targets have kernels that take them")]
+    pub(super) halves: &'a [i8],
 }
 
 impl Act {
@@ -92,6 +98,7 @@ impl Act {
             sum16: Vec::new(),
             sum32: Vec::new(),
             whole: Vec::new(),
+            halves: Vec::new(),
         }
     }
 
@@ -158,6 +165,7 @@ impl Act {
         let (rows, len, most, level) = (self.rows, self.len, self.tall(), self.level());
         self.words.clear();
         if rows < MANY || level <= Level::PORTABLE {
+            self.part_halves();
             return;
         }
         let (q, scale, sum) = (&self.q, &self.scale, &self.sum32);
@@ -174,6 +182,28 @@ impl Act {
         }
         interleave(rows, most, len / 32, &mut self.tile_scale, |row| cut(scale, row, len / 32).iter().copied());
         interleave(rows, most, len / 32, &mut self.tile_sum, |row| cut(sum, row, len / 32).iter().copied());
+    }
+
+    /// Brings the first halves of four times 32 whole numbers together, and the second ones.
+    fn part_halves(&mut self) {
+        self.halves.clear();
+        if !self.level().is_512() {
+            return;
+        }
+        let len = self.len;
+        for row in 0..self.rows {
+            for four in cut(&self.q, row, len).chunks(128) {
+                let mut apart = [0; 128];
+                let (low, high) = apart.split_at_mut(64);
+                let (low, high) = (low.as_chunks_mut::<16>().0, high.as_chunks_mut::<16>().0);
+                for (([from, to], low), high) in
+                    four.as_chunks::<16>().0.as_chunks::<2>().0.iter().zip(low).zip(high)
+                {
+                    (*low, *high) = (*from, *to);
+                }
+                self.halves.extend_from_slice(&apart);
+            }
+        }
     }
 
     /// How many tokens a group has at most: as many as there are registers for their sums.
@@ -240,6 +270,7 @@ impl Act {
             sum16: part(&self.sum16, right, row, self.len / 16),
             sum32: part(&self.sum32, right, row, self.len / 32),
             whole: part(&self.whole, right, row, self.len / 16),
+            halves: part(&self.halves, right, row, self.len.next_multiple_of(128)),
         }
     }
 }

@@ -25,6 +25,17 @@ fn at<const A: usize, const N: usize, const B: usize, T>(block: &[T; B]) -> &[T;
     unsafe { &*start.cast::<[T; N]>() }
 }
 
+/// The 64 bytes of eight blocks that begin at `A`.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn part<const A: usize, const B: usize>(blocks: &[[u8; B]; 8]) -> &[u8; 64] {
+    const { assert!(A + 64 <= 8 * B) };
+    // SAFETY: A is at most 8 × B, the length of all blocks, as was just asserted.
+    let start = unsafe { blocks.as_ptr().cast::<u8>().add(A) };
+    // SAFETY: the 64 bytes from A on lie inside the blocks, and live as long as they are borrowed.
+    unsafe { &*start.cast::<[u8; 64]>() }
+}
+
 /// Eight blocks of 32 facing their activations.
 #[cfg(target_arch = "x86_64")]
 struct Eight<'a, const B: usize> {
@@ -83,6 +94,58 @@ impl<'a, const B: usize> Eights<'a, B> {
         let (scale, sum) = (self.act.scale.as_chunks::<8>().1, self.act.sum32.as_chunks::<8>().1);
         let (blocks, q, scale, sum) = self.spare.insert((blocks, q, padded(scale), padded(sum)));
         Eight { blocks, q, scale, sum }
+    }
+}
+
+/// The activations that eight blocks of 32 face.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+struct Facing<'a> {
+    q: &'a [i8; 256],
+    scale: &'a [f32; 8],
+    sum: &'a [f32; 8],
+}
+
+/// The activations of a row, 256 at a time.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn facing(act: Row<'_>) -> impl Iterator<Item = Facing<'_>> {
+    let scales = act.scale.as_chunks::<8>().0.iter().zip(act.sum32.as_chunks::<8>().0);
+    act.q.as_chunks::<256>().0.iter().zip(scales).map(|(q, (scale, sum))| Facing { q, scale, sum })
+}
+
+/// The last eight blocks of a row, filled up with zeros.
+#[cfg(target_arch = "x86_64")]
+#[cold]
+#[inline(never)]
+fn filled<const B: usize>(rest: &[[u8; B]]) -> [[u8; B]; 8] {
+    let mut blocks = [[0; B]; 8];
+    for (to, from) in blocks.iter_mut().zip(rest) {
+        *to = *from;
+    }
+    blocks
+}
+
+/// The activations that the last eight blocks of a row face, filled up with zeros.
+#[cfg(target_arch = "x86_64")]
+struct Last {
+    q: [i8; 256],
+    scale: [f32; 8],
+    sum: [f32; 8],
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Last {
+    #[cold]
+    #[inline(never)]
+    fn new(act: Row<'_>) -> Self {
+        let (scale, sum) = (act.scale.as_chunks::<8>().1, act.sum32.as_chunks::<8>().1);
+        Self { q: padded(act.q.as_chunks::<256>().1), scale: padded(scale), sum: padded(sum) }
+    }
+
+    #[inline(always)]
+    fn facing(&self) -> Facing<'_> {
+        Facing { q: &self.q, scale: &self.scale, sum: &self.sum }
     }
 }
 

@@ -346,18 +346,24 @@ fn quantise_all<L: Lanes>(l: L, x: &[f32], to: Eights<'_>) {
         // Under 127 / f32::MAX the inverse overflows: such values are as good as zero.
         let inverse = if inverse.is_finite() { inverse } else { 0.0 };
         *scale = if top.is_finite() { top / 127.0 } else { f32::NAN };
-        let mut rounded = [0.0_f32; 32];
-        for (to, from) in rounded.chunks_mut(L::N).zip(block.chunks(L::N)) {
-            l.store(to, l.add(l.mul(l.load(from), l.splat(inverse)), l.splat(MAGIC)));
+        let (mut rounded, mut sums) = ([0.0_f32; 32], [0.0; 2]);
+        let halves = block.as_chunks::<16>().0.iter().zip(rounded.as_chunks_mut::<16>().0);
+        for ((from, to), total) in halves.zip(&mut sums) {
+            let mut sum = l.splat(0.0);
+            for (from, to) in from.chunks(L::N).zip(to.chunks_mut(L::N)) {
+                let v = l.add(l.mul(l.load(from), l.splat(inverse)), l.splat(MAGIC));
+                l.store(to, v);
+                // Whole numbers: their sums are exact.
+                sum = l.add(sum, l.sub(v, l.splat(MAGIC)));
+            }
+            *total = l.sum(sum);
         }
         for (q, value) in q.iter_mut().zip(rounded) {
             // NaN and what lies beyond the magic range keep some byte; the scale is NaN there.
             *q = (value.to_bits() as u8).cast_signed();
         }
-        let (low, high) = q.split_at(16);
-        let total = |part: &[i8]| part.iter().map(|q| i32::from(*q)).sum::<i32>();
-        *whole = [total(low), total(high)];
-        let [low, high] = whole.map(|whole| whole as f32);
+        let [low, high] = sums;
+        *whole = [low as i32, high as i32];
         *sum16 = [low * *scale, high * *scale];
         *sum32 = (low + high) * *scale;
     }

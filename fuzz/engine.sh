@@ -34,10 +34,11 @@ sane() {
     done
 }
 
-# The targets named under the engine, in $binaries: all of them, unless they are few enough to be built one by one.
+# The targets named under the engine, in $binaries: all of them where none is named or they are too many to be built one by
+# one.
 build_targets() {
     local build=("${cargo[@]}" fuzz build --fuzz-dir . --target-dir "$target_dir" --sanitizer "$sanitizer") target
-    if [ $# -gt 4 ]; then
+    if [ $# -eq 0 ] || [ $# -gt 4 ]; then
         "${build[@]}"
         return
     fi

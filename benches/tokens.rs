@@ -1,4 +1,4 @@
-//! Text to tokens: `cargo bench --bench tokens`.
+//! Text to tokens: `cargo bench --bench tokens`, or with `-- mixed html threads` those rows alone.
 //!
 //! Ten megabytes of mixed text in six kinds, made of the repository's prose and code and of generators, the same each time.
 //! The first pass is that of a new encoder, warm ones follow with the same; the time is that of the processor for this
@@ -52,17 +52,26 @@ fn row(tokenizer: &Tokenizer, name: &str, text: &[u8]) {
     );
 }
 
-/// Wall time of the whole text over 1, 2, … threads, where there are so many.
-fn threads(tokenizer: &Tokenizer, text: &[u8]) {
+/// Wall time of a text over 1, 2, … threads, where there are so many, in turns; the factor is that of the best to one's.
+fn threads(tokenizer: &Tokenizer, name: &str, text: &[u8]) {
     let most = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    for count in (1..=most).filter_map(NonZeroUsize::new) {
-        let times = (0..ROUNDS).map(|_| {
+    let counts: Vec<_> = (1..=most).filter_map(NonZeroUsize::new).collect();
+    let mut times = vec![Vec::new(); counts.len()];
+    for _ in 0..ROUNDS {
+        for (count, times) in counts.iter().zip(&mut times) {
             let start = Instant::now();
-            std::hint::black_box(tokenizer.encode_parallel(text, count));
-            start.elapsed().as_secs_f64()
-        });
-        let (best, median) = rates(times.collect(), text.len());
-        println!("{count} threads, wall time: {best:.1} ({median:.1})");
+            std::hint::black_box(tokenizer.encode_parallel(text, *count));
+            times.push(start.elapsed().as_secs_f64());
+        }
+    }
+    let mut one = None;
+    for (count, times) in counts.iter().zip(times) {
+        let (best, median) = rates(times, text.len());
+        let factor = best / *one.get_or_insert(best);
+        println!(
+            "{name:<14} {:>9} B over {count} threads, wall time: {best:.1} ({median:.1}), {factor:.2} times",
+            text.len()
+        );
     }
 }
 
@@ -86,9 +95,17 @@ fn main() {
     if let Some(file) = std::env::var_os("TOKENS_TEXT") {
         std::fs::write(file, &mixed).expect("a place for the text");
     }
-    row(&tokenizer, "mixed", &mixed);
+    // `cargo bench` adds an argument of its own.
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
+    let row = |name: &str, text: &[u8]| {
+        if is_wanted(name) {
+            row(&tokenizer, name, text);
+        }
+    };
+    row("mixed", &mixed);
     for (name, text) in &parts {
-        row(&tokenizer, name, text);
+        row(name, text);
     }
     let runs = [
         ("a's", "a"),
@@ -101,11 +118,14 @@ fn main() {
         ("one ideograph", "中"),
     ];
     for (name, unit) in runs {
-        row(&tokenizer, name, unit.repeat(1_000_000 / unit.len()).as_bytes());
+        row(name, unit.repeat(1_000_000 / unit.len()).as_bytes());
     }
     let random = text::random(1_000_000);
     let letters: Vec<u8> = random.iter().map(|byte| b'a' + byte % 26).collect();
-    row(&tokenizer, "random bytes", &random);
-    row(&tokenizer, "random letters", &letters);
-    threads(&tokenizer, &mixed);
+    row("random bytes", &random);
+    row("random letters", &letters);
+    if is_wanted("threads") {
+        threads(&tokenizer, "mixed", &mixed);
+        threads(&tokenizer, "ten times that", &mixed.repeat(10));
+    }
 }

@@ -90,6 +90,7 @@ mod ops;
 mod packed;
 pub(crate) mod pool;
 mod q8;
+pub(crate) mod slab;
 mod stripes;
 pub(crate) mod text;
 mod unpack;

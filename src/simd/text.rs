@@ -1,6 +1,4 @@
-//! Text as the tokenizer reads it: the classes of 64 bytes at once, and memory that will be wanted.
-
-use core::mem::MaybeUninit;
+//! Text as the tokenizer reads it: the classes of 64 bytes at once, and lines of memory that will be wanted.
 
 use super::Level;
 use super::level::Isa;
@@ -16,27 +14,6 @@ pub(crate) fn prefetch<T>(all: &[T], index: usize) {
         unsafe { _mm_prefetch::<_MM_HINT_T0>(core::ptr::from_ref(item).cast()) };
     }
 }
-
-/// Tells the system that a table of several megabytes is going to be read here and there: in pages of two megabytes it takes
-/// a few entries of the processor's list of pages instead of thousands. Where the system has no such, nothing happens.
-pub(crate) fn want_large_pages<T>(place: &mut [MaybeUninit<T>]) {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::mm::{Advice, madvise};
-        let (page, len) = (rustix::param::page_size(), size_of_val(place));
-        let start: *mut core::ffi::c_void = place.as_mut_ptr().cast();
-        let skip = start.addr().wrapping_neg() % page;
-        let whole = len.saturating_sub(skip) / page * page;
-        if len >= LARGE && whole > 0 {
-            // SAFETY: the pages are whole and inside the slice, which this call has alone; what they hold stays as it is.
-            // That the system refuses is no harm.
-            let _ = unsafe { madvise(start.wrapping_byte_add(skip), whole, Advice::LinuxHugepage) };
-        }
-    }
-}
-
-/// From this length on it pays.
-const LARGE: usize = 1 << 20;
 
 /// [`piece_ends`] by the best instructions that the level has for it.
 #[inline]
@@ -328,16 +305,6 @@ mod tests {
                 let is_seen = bytes <= 960 && unit != " ";
                 assert!(!is_seen || usize::from(want[0]) == run.len(), "{unit} {bytes}");
             }
-        }
-    }
-
-    #[test]
-    fn tables_in_large_pages_are_tables() {
-        for len in [0, 1000, LARGE / 8, LARGE] {
-            let mut all: Vec<u64> = Vec::with_capacity(len);
-            want_large_pages(all.spare_capacity_mut());
-            all.extend(0..u64::try_from(len).unwrap());
-            assert!(all.iter().zip(0..).all(|(item, n)| *item == n));
         }
     }
 

@@ -12,7 +12,7 @@
 
 use super::cache::{Cache, Place, place_at};
 use super::hash::Seed;
-use super::tiny::{Found, TINY_LEN};
+use super::tiny::TINY_LEN;
 use super::window::{ENDS, MOST};
 
 /// Pieces of a text and where they are kept.
@@ -121,10 +121,11 @@ impl Batch {
         self.count
     }
 
-    /// What stands in the table of tiny pieces for piece `at`.
+    /// Keys of the pieces from `at` to `until`, of which none is longer, and their places in the table of tiny ones.
     #[inline]
-    pub(super) fn tiny(&self, cache: &Cache, at: usize) -> Found {
-        cache.tinies.find(self.keys[at % MOST], self.places[at % MOST])
+    pub(super) fn tinies(&self, at: usize, until: usize) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let (at, until) = (at.min(until), until.min(MOST));
+        self.keys[at..until].iter().copied().zip(self.places[at..until].iter().copied())
     }
 
     /// The longer pieces, and where they may stand.

@@ -50,8 +50,8 @@ struct Pair<T>([T; 2]);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
     pub(super) tinies: Tinies,
-    shorts: Vec<Pair<Short>>,
-    longs: Vec<Pair<Long>>,
+    shorts: Slab<Pair<Short>>,
+    longs: Slab<Pair<Long>>,
     phrases: Phrases,
     /// Whether ids take two places.
     pub(super) wide: bool,
@@ -248,7 +248,7 @@ fn put<T: Copy>(pairs: &mut [Pair<T>], place: Place, new: T, is_free: impl Fn(&T
 }
 
 impl Cache {
-    /// Empty tables for a vocabulary of `tokens` and texts of that many bytes: 18 MiB at most.
+    /// Empty tables for a vocabulary of `tokens` and texts of that many bytes: 20 MiB at most.
     pub(super) fn new(tokens: usize, text: usize) -> Self {
         // A text has a new piece every sixteen bytes or more.
         let places = (text / 16).max(64);
@@ -371,16 +371,20 @@ impl Cache {
     }
 }
 
+/// Memory for a table.
+#[cfg(feature = "std")]
+pub(super) type Slab<T> = crate::simd::slab::Slab<T>;
+#[cfg(not(feature = "std"))]
+pub(super) type Slab<T> = Vec<T>;
+
 /// Empty pairs, at most `most`, for as many pieces, or none where there is no memory for them.
-pub(super) fn pairs<T: Clone + Default>(most: usize, pieces: usize) -> Vec<T> {
+pub(super) fn pairs<T: Copy + Default>(most: usize, pieces: usize) -> Slab<T> {
     let count = pieces.div_ceil(2).checked_next_power_of_two().unwrap_or(most).min(most);
-    let mut all = Vec::new();
-    if all.try_reserve_exact(count).is_ok() {
-        #[cfg(feature = "std")]
-        crate::simd::text::want_large_pages(all.spare_capacity_mut());
-        all.resize(count, T::default());
-    }
-    all
+    #[cfg(feature = "std")]
+    let all = Slab::of(T::default(), count);
+    #[cfg(not(feature = "std"))]
+    let all = super::hash::zeros(count);
+    all.unwrap_or_default()
 }
 
 /// What to keep of the 32 bytes from the start of a piece.

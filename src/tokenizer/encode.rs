@@ -11,7 +11,7 @@ use super::model::Model;
 use super::phrases::{Ids, PHRASE_LEN};
 use super::split::piece_len;
 use super::tiny::{TINY_IDS, TINY_LEN, tiny_key};
-use super::window::BLOCK;
+use super::window::{BLOCK, MOST};
 
 /// What encoding keeps from one piece to the next.
 #[derive(Clone, Debug, Default)]
@@ -22,24 +22,24 @@ pub(super) struct Engine {
 
 /// Tokens that wait to be appended together.
 struct Pending {
-    ids: [u32; Self::ROOM + PHRASE_LEN + LONG_IDS],
+    ids: [u32; Self::SIZE],
     count: usize,
 }
 
 impl Pending {
-    /// When there are as many, they are appended; a piece has up to a thousand more.
+    /// When there are more, they are appended.
     const ROOM: usize = 512;
+    /// A batch of tiny pieces may come on top of them, and a longer piece.
+    const SIZE: usize = Self::ROOM + PHRASE_LEN + LONG_IDS + TINY_IDS * MOST;
 
     const fn new() -> Self {
-        Self { ids: [0; Self::ROOM + PHRASE_LEN + LONG_IDS], count: 0 }
+        Self { ids: [0; Self::SIZE], count: 0 }
     }
 
     /// Takes `N`, of which `count` stay.
     #[inline]
     fn push<const N: usize>(&mut self, ids: [u32; N], count: usize) {
-        if let Some(place) = self.ids.get_mut(self.count..).and_then(|rest| rest.first_chunk_mut()) {
-            *place = ids;
-        }
+        put(&mut self.ids, self.count, ids);
         self.count = self.count.wrapping_add(count);
     }
 
@@ -54,6 +54,12 @@ impl Pending {
         self.count = self.count.wrapping_add(ids.len());
     }
 
+    /// Makes room for a batch of tiny pieces and a longer one.
+    #[inline]
+    fn make_room(&mut self, out: &mut Vec<u32>) -> Result<(), TryReserveError> {
+        if self.count > Self::ROOM { self.flush(out) } else { Ok(()) }
+    }
+
     #[inline]
     fn flush(&mut self, out: &mut Vec<u32>) -> Result<(), TryReserveError> {
         let ids = self.ids.get(..self.count).unwrap_or_default();
@@ -61,6 +67,13 @@ impl Pending {
         out.extend_from_slice(ids);
         self.count = 0;
         Ok(())
+    }
+}
+
+#[inline]
+fn put<const N: usize>(all: &mut [u32], at: usize, ids: [u32; N]) {
+    if let Some(place) = all.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+        *place = ids;
     }
 }
 
@@ -112,31 +125,72 @@ impl Engine {
         pending: &mut Pending,
         out: &mut Vec<u32>,
     ) -> Result<(), TryReserveError> {
-        let mut others = batch.others().iter();
-        for at in 0..batch.count() {
-            if pending.count > Pending::ROOM {
-                pending.flush(out)?;
+        pending.make_room(out)?;
+        let mut at = 0;
+        for other in batch.others().iter().map(Some).chain([None]) {
+            let until = other.map_or(batch.count(), |(at, _)| usize::from(*at));
+            loop {
+                at = self.give_tinies::<WIDE>(batch, (at, until), pending);
+                if at >= until {
+                    break;
+                }
+                let (start, len) = batch.span(at);
+                let place = place_at(model.vocab.seed(), text, start, len);
+                self.give_other(model, text, (start, len), place, pending, out)?;
+                at = at.wrapping_add(1);
             }
-            let found = batch.tiny(&self.cache, at);
-            if !found.is_other() {
-                let (ids, count) = found.ids(WIDE);
-                pending.push(ids, count);
-                continue;
-            }
-            let (start, len) = batch.span(at);
-            let place = if len > TINY_LEN { others.next().map(|(_, place)| *place) } else { None };
-            let place = place.unwrap_or_else(|| place_at(model.vocab.seed(), text, start, len));
-            if !self.give_other(model, text, (start, len), place, pending) {
-                pending.flush(out)?;
-                self.missed(model, text.get(start..start.wrapping_add(len)).unwrap_or_default(), place, out)?;
+            if let Some((_, place)) = other {
+                self.give_other(model, text, batch.span(at), *place, pending, out)?;
+                at = at.wrapping_add(1);
             }
         }
         Ok(())
     }
 
-    /// Takes the tokens of a piece from where it may stand; false if it does not.
+    /// Takes the tokens of tiny pieces up to the first that is not known; the answer is where that stands.
+    #[inline]
+    fn give_tinies<const WIDE: bool>(
+        &self,
+        batch: &Batch,
+        (at, until): (usize, usize),
+        pending: &mut Pending,
+    ) -> usize {
+        let (mut at, mut count) = (at, pending.count);
+        for (key, place) in batch.tinies(at, until) {
+            let found = self.cache.tinies.find(key, place);
+            if found.is_other() {
+                break;
+            }
+            let (ids, more) = found.ids(WIDE);
+            put(&mut pending.ids, count, ids);
+            count = count.wrapping_add(more);
+            at = at.wrapping_add(1);
+        }
+        pending.count = count;
+        at
+    }
+
+    /// Takes the tokens of a piece from where it may stand, or appends them if it does not.
     #[inline]
     fn give_other(
+        &mut self,
+        model: &Model,
+        text: &[u8],
+        (start, len): (usize, usize),
+        place: Place,
+        pending: &mut Pending,
+        out: &mut Vec<u32>,
+    ) -> Result<(), TryReserveError> {
+        if self.give_known(model, text, (start, len), place, pending) {
+            return pending.make_room(out);
+        }
+        pending.flush(out)?;
+        self.missed(model, text.get(start..start.wrapping_add(len)).unwrap_or_default(), place, out)
+    }
+
+    /// Takes the tokens of a piece from where it may stand; false if it does not.
+    #[inline]
+    fn give_known(
         &mut self,
         model: &Model,
         text: &[u8],
@@ -387,6 +441,28 @@ mod tests {
                 prop_assert_eq!(&ids, &want);
             }
             prop_assert_eq!(&tokenizer.encode(&text), &want);
+        }
+    }
+
+    #[test]
+    fn batches_of_pieces_with_as_many_tokens_as_can_be_are_given_whole() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/austen");
+        let read = |name: &str| std::fs::read(std::format!("{path}/{name}")).unwrap();
+        let tokenizer = Tokenizer::from_files(&read("vocab.json"), &read("merges.txt")).unwrap();
+        let model = &tokenizer.model;
+        for (unit, most) in [(" zqx", 4), (" zqxjkv", 7), (" zqxjkvwqz", 10), (" zqx zqxjkv zqxjkvwqzqxjkvwq", 31)]
+        {
+            let one = naive(model, unit.as_bytes());
+            assert!(one.len() > most / 2 && one.len() <= most, "{unit} {}", one.len());
+            for wide in [false, true] {
+                let mut engine = Engine::cached(model, usize::MAX);
+                engine.cache.wide = wide;
+                for _ in 0..2 {
+                    let mut ids = Vec::new();
+                    engine.encode(model, unit.repeat(4000).as_bytes(), &mut ids).unwrap();
+                    assert!(ids == one.repeat(4000), "{unit} {wide}");
+                }
+            }
         }
     }
 }

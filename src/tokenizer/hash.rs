@@ -106,10 +106,10 @@ impl Seed {
         Self { a: word(1), b: word(2) }
     }
 
-    /// The hash of a tiny piece by its key.
+    /// The hash of a tiny piece by its key, of which only high bits are good.
     #[inline]
     pub(super) const fn tiny(self, key: u64) -> u64 {
-        fold(key ^ self.a, self.b)
+        key.wrapping_mul(self.b | 1)
     }
 
     /// The hash of a short piece by its key.

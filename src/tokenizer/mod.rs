@@ -72,6 +72,17 @@ impl core::fmt::Debug for Tokenizer {
     }
 }
 
+/// Room for the tokens of a text of so many bytes, most of which have more than three to a token. Where there is no memory
+/// for it there is none, which those notice who append.
+fn room(text: usize) -> Vec<u32> {
+    let mut ids = Vec::new();
+    if ids.try_reserve(text / 3).is_ok() {
+        #[cfg(feature = "std")]
+        crate::simd::slab::want_large_pages(ids.spare_capacity_mut());
+    }
+    ids
+}
+
 /// From this many bytes on, a cache pays for itself.
 const CACHE_FROM: usize = 1 << 12;
 
@@ -202,7 +213,7 @@ impl Tokenizer {
     ) -> Vec<u32> {
         let len = text.len();
         let engine = if len < CACHE_FROM { Engine::default() } else { Engine::cached(&self.model, len) };
-        let mut ids = Vec::new();
+        let mut ids = room(len);
         if encode(&mut Encoder { tokenizer: self, engine }, text, &mut ids).is_err() {
             // What a vector does that cannot grow.
             alloc::alloc::handle_alloc_error(core::alloc::Layout::for_value(text));
@@ -211,7 +222,7 @@ impl Tokenizer {
     }
 }
 
-/// Encodes text after text, and remembers pieces that it met: up to 18 MiB of them, however long the texts.
+/// Encodes text after text, and remembers pieces that it met: up to 20 MiB of them, however long the texts.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {

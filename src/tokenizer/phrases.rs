@@ -4,16 +4,14 @@
 //! it is read. A table says where each begins; what the ring has written over since is known by its place, which only
 //! ever grows.
 
-use alloc::vec::Vec;
-
-use super::cache::{ask, is_turn, pairs};
+use super::cache::{Slab, ask, is_turn, pairs};
 use crate::num;
 
 /// The least and the most bytes of such a piece.
 pub(super) const PHRASE_LEAST: usize = 16;
 pub(super) const PHRASE_LEN: usize = 1024;
 
-/// Pairs of places in the table: 1 MiB.
+/// Pairs of places in the table: 1 MiB, in a large page of its own.
 const PAIRS: usize = 1 << 16;
 /// Words of the ring: 4 MiB.
 const RING: usize = 1 << 19;
@@ -32,8 +30,8 @@ const START_BITS: u32 = 48;
 /// 32; and its bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Phrases {
-    pairs: Vec<Pair>,
-    ring: Vec<u64>,
+    pairs: Slab<Pair>,
+    ring: Slab<u64>,
     /// Behind the last word written, counted from the very first, which is left out: 0 is nowhere.
     end: u64,
 }

@@ -3,17 +3,16 @@
 //! A table of one place for each hash. What is pushed out of it moves to the table of short pieces, and back when it is
 //! met again.
 
-use alloc::vec::Vec;
 use core::hint::select_unpredictable;
 
-use super::cache::{ask, pairs};
+use super::cache::{Slab, ask, pairs};
 use super::hash::{Key, low};
 use crate::num;
 
 /// The longest piece whose bytes fit a word with their number.
 pub(super) const TINY_LEN: usize = 7;
 
-/// Pairs of places: 1 MiB.
+/// Pairs of places: 1 MiB, in a large page of its own.
 const PAIRS: usize = 1 << 15;
 
 /// The most tokens of such a piece; in a large vocabulary one less.
@@ -54,9 +53,13 @@ impl Found {
     #[inline]
     pub(super) fn ids(self, wide: bool) -> ([u32; TINY_IDS], usize) {
         let count = num::widen32(low(self.diff >> 60));
-        let (bits, mask) = if wide { (WIDE_BITS, (1 << WIDE_BITS) - 1) } else { (16, 0xFFFF) };
-        let id = |at: u32| low(self.ids.wrapping_shr(at.wrapping_mul(bits))) & mask;
-        if wide { ([id(0), id(1), id(2), 0], count) } else { ([id(0), id(1), id(2), id(3)], count) }
+        if wide {
+            let id = |at: u32| low(self.ids.wrapping_shr(at.wrapping_mul(WIDE_BITS))) & ((1 << WIDE_BITS) - 1);
+            return ([id(0), id(1), id(2), 0], count);
+        }
+        // As one vector, not by four shifts.
+        let ids: [[u8; 2]; TINY_IDS] = bytemuck::cast(self.ids.to_le_bytes());
+        (ids.map(|id| u32::from(u16::from_le_bytes(id))), count)
     }
 }
 
@@ -72,22 +75,24 @@ pub(super) fn tiny_key(piece: &[u8]) -> Option<u64> {
 /// The table. Without memory for it nothing is found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tinies {
-    pairs: Vec<Pair>,
-    mask: u32,
+    pairs: Slab<Pair>,
+    /// How many of a hash's low bits are no place.
+    shift: u32,
 }
 
 impl Tinies {
     /// An empty table for so many pieces, or fewer.
     pub(super) fn new(pieces: usize) -> Self {
-        let pairs: Vec<Pair> = pairs(PAIRS, pieces);
-        let mask = num::narrow32(pairs.len().saturating_sub(1)).unwrap_or(0);
-        Self { pairs, mask }
+        let pairs: Slab<Pair> = pairs(PAIRS, pieces);
+        let shift =
+            pairs.len().leading_zeros().saturating_add(1).saturating_add(64_u32.saturating_sub(usize::BITS));
+        Self { pairs, shift }
     }
 
-    /// The place for a hash.
+    /// The place for a hash: its highest bits.
     #[inline]
     pub(super) fn place(&self, hash: u64) -> u32 {
-        low(hash) & self.mask
+        low(hash.wrapping_shr(self.shift))
     }
 
     /// Asks for what stands at a place.

@@ -3,7 +3,8 @@
 use super::dense::Tokens;
 use super::dispatch::dispatch;
 use super::half::{bf16_to_f32, f32_to_bf16};
-use super::lanes::Lanes;
+use super::lanes::{Lanes, in_step};
+use super::unpack::word;
 use super::{Form, Level, MANY, ShapeError};
 
 /// Rows of activations (tokens), made once and multiplied with as many matrices as take them.
@@ -171,8 +172,8 @@ impl Act {
         let (q, scale, sum) = (&self.q, &self.scale, &self.sum32);
         if level.is_512() {
             // Four to a word, 128 too large: unsigned, as `vpdpbusd` takes one of its factors.
-            let word = |four: &[i8; 4]| u32::from_le_bytes(four.map(|q| q.cast_unsigned() ^ 0x80));
-            let words = |row| cut(q, row, len).as_chunks::<4>().0.iter().map(word);
+            let raised = |four: &[i8; 4]| word(*four).cast_unsigned() ^ 0x8080_8080;
+            let words = |row| cut(q, row, len).as_chunks::<4>().0.iter().map(raised);
             interleave(rows, most, len / 4, &mut self.words, words);
         } else {
             let wide = |q: i8| u32::from(i16::from(q).cast_unsigned());
@@ -305,7 +306,7 @@ fn interleave<T: Copy + Default, I: Iterator<Item = T>>(
         let (group, after) = rest.split_at_mut(tall * len);
         rest = after;
         for token in 0..tall {
-            for (to, item) in group.chunks_exact_mut(tall).zip(row_of(row + token)) {
+            for (to, item) in in_step(group.chunks_exact_mut(tall), row_of(row + token)) {
                 to[token] = item;
             }
         }
@@ -358,7 +359,7 @@ fn quantise_all<L: Lanes>(l: L, x: &[f32], to: Eights<'_>) {
             }
             *total = l.sum(sum);
         }
-        for (q, value) in q.iter_mut().zip(rounded) {
+        for (q, value) in q.iter_mut().zip(&rounded) {
             // NaN and what lies beyond the magic range keep some byte; the scale is NaN there.
             *q = (value.to_bits() as u8).cast_signed();
         }

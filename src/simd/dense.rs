@@ -1,7 +1,7 @@
 //! Products with rows of F32, F16 and BF16, written once for all levels.
 
 use super::dispatch::dispatch;
-use super::lanes::{BrainSource, HalfSource, Lanes, SingleSource, Source};
+use super::lanes::{BrainSource, HalfSource, Lanes, SingleSource, Source, in_step};
 use super::{MatMut, WeightType};
 use super::{ahead, stripes};
 
@@ -31,15 +31,16 @@ impl<'a> Tokens<'a> {
 fn dot_row<L: Lanes, S: Source>(l: L, row: &[u8], x: &[f32]) -> L::V {
     let (mut a, mut b, mut c, mut d) = (l.zero(), l.zero(), l.zero(), l.zero());
     let (width, bytes) = (L::N, L::N * S::BYTES);
-    let (mut parts, mut inputs) = (row.chunks_exact(4 * bytes), x.chunks_exact(4 * width));
-    for (part, input) in parts.by_ref().zip(inputs.by_ref()) {
+    let (parts, inputs) = (row.chunks_exact(4 * bytes), x.chunks_exact(4 * width));
+    let rest = rest_of::<S>(row, x, 4 * width).chunks(bytes).zip(inputs.remainder().chunks(width));
+    for (part, input) in in_step(parts, inputs) {
         // Written out, so that the sums stay in registers.
         a = l.fma(S::load(l, &part[..bytes]), l.load(&input[..width]), a);
         b = l.fma(S::load(l, &part[bytes..2 * bytes]), l.load(&input[width..2 * width]), b);
         c = l.fma(S::load(l, &part[2 * bytes..3 * bytes]), l.load(&input[2 * width..3 * width]), c);
         d = l.fma(S::load(l, &part[3 * bytes..]), l.load(&input[3 * width..]), d);
     }
-    for (part, input) in rest_of::<S>(row, x, 4 * width).chunks(bytes).zip(inputs.remainder().chunks(width)) {
+    for (part, input) in rest {
         a = l.fma(S::load(l, part), l.load(input), a);
     }
     l.add(l.add(a, b), l.add(c, d))
@@ -112,9 +113,11 @@ fn dot_two<L: Lanes, S: Source>(l: L, near: &[u8], far: &[u8], x: &[f32]) -> [L:
     let (near, far) = (near.unwrap_or_default(), far.unwrap_or_default());
     let (mut a, mut b, mut c, mut d) = (l.zero(), l.zero(), l.zero(), l.zero());
     let (mut e, mut f, mut g, mut h) = (l.zero(), l.zero(), l.zero(), l.zero());
-    let (mut nears, mut fars) = (near.chunks_exact(4 * bytes), far.chunks_exact(4 * bytes));
-    let mut inputs = x.chunks_exact(4 * width);
-    for ((near, far), input) in nears.by_ref().zip(fars.by_ref()).zip(inputs.by_ref()) {
+    let (nears, fars) = (near.chunks_exact(4 * bytes), far.chunks_exact(4 * bytes));
+    let inputs = x.chunks_exact(4 * width);
+    let rest = nears.remainder().chunks(bytes).zip(fars.remainder().chunks(bytes));
+    let rest = rest.zip(inputs.remainder().chunks(width));
+    for ((near, far), input) in in_step(in_step(nears, fars), inputs) {
         let input = |at: usize| l.load(&input[at * width..(at + 1) * width]);
         let load = |row: &[u8], at: usize| S::load(l, &row[at * bytes..(at + 1) * bytes]);
         // Written out, so that the sums stay in registers.
@@ -127,8 +130,7 @@ fn dot_two<L: Lanes, S: Source>(l: L, near: &[u8], far: &[u8], x: &[f32]) -> [L:
         let x = input(3);
         (d, h) = (l.fma(load(near, 3), x, d), l.fma(load(far, 3), x, h));
     }
-    let rest = nears.remainder().chunks(bytes).zip(fars.remainder().chunks(bytes));
-    for ((near, far), input) in rest.zip(inputs.remainder().chunks(width)) {
+    for ((near, far), input) in rest {
         let x = l.load(input);
         (a, e) = (l.fma(S::load(l, near), x, a), l.fma(S::load(l, far), x, e));
     }
@@ -154,7 +156,7 @@ fn sixteen_rows<L: Lanes, S: Source>(l: L, rows: &[u8], x: &[f32], out: &mut [f3
         *one = dot_row::<L, S>(l, row, x);
     }
     let sums = l.sums(all);
-    for (out, sum) in out.iter_mut().zip(sums) {
+    for (out, sum) in out.iter_mut().zip(&sums) {
         *out += sum;
     }
 }

@@ -62,8 +62,9 @@
     clippy::trivially_copy_pass_by_ref,
     clippy::needless_pass_by_value,
     clippy::float_cmp,
+    clippy::needless_range_loop,
     reason = "kernels: lengths are checked at the entry points, numbers are small, all must be inlined into the functions \
-              that enable instructions, and each target sees another part"
+              that enable instructions (what iterators are made of is not always), and each target sees another part"
 )]
 #![cfg_attr(
     not(target_arch = "x86_64"),

@@ -24,6 +24,12 @@ pub(super) struct Parts<'a> {
     pub(super) min: &'a mut [f32],
 }
 
+/// Four bytes as a word, the first the lowest.
+#[inline(always)]
+pub(super) const fn word([a, b, c, d]: [i8; 4]) -> i32 {
+    i32::from_le_bytes([a.cast_unsigned(), b.cast_unsigned(), c.cast_unsigned(), d.cast_unsigned()])
+}
+
 /// Takes a row apart. Formats without minima leave `min` as it is; float formats leave everything.
 #[inline(always)]
 pub(super) fn unpack(ty: WeightType, row: &[u8], to: Parts<'_>) {
@@ -136,11 +142,11 @@ fn pairs(block: &[u8], scale: &mut [f32], min: &mut [f32]) {
     let mut packed = [0; 12];
     packed.copy_from_slice(&block[4..16]);
     let (scales, mins) = six_bits(&packed);
-    for (to, s) in scale.iter_mut().zip(scales) {
-        *to = d * f32::from(s);
+    for (to, s) in scale.iter_mut().zip(&scales) {
+        *to = d * f32::from(*s);
     }
-    for (to, m) in min.iter_mut().zip(mins) {
-        *to = -(least * f32::from(m));
+    for (to, m) in min.iter_mut().zip(&mins) {
+        *to = -(least * f32::from(*m));
     }
 }
 

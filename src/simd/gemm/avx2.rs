@@ -4,6 +4,7 @@ use core::arch::x86_64::*;
 
 use super::super::act::Group;
 use super::super::lanes::avx2::Avx2;
+use super::super::lanes::{Lanes, in_step};
 use super::super::packed::{LANES, View};
 use super::super::unpack::{group, has_min};
 use super::super::{Act, MatMut, Scratch, WeightType};
@@ -25,14 +26,12 @@ fn load<T: bytemuck::Pod>(from: &[T; 8]) -> __m256i {
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn write<const M: usize>(sums: [__m256; M], out: &mut MatMut<'_>, token: usize, first: usize, count: usize) {
-    for (at, sum) in sums.into_iter().enumerate() {
+    // SAFETY: this function enables what the token stands for.
+    let l = unsafe { Avx2::new() };
+    for (at, sum) in sums.iter().enumerate() {
         let row = out.row(token + at).get_mut(first..).unwrap_or_default();
-        let mut all = [0.0_f32; 8];
-        // SAFETY: there is room for 8 values; the store needs no alignment.
-        unsafe { _mm256_storeu_ps(all.as_mut_ptr(), sum) };
-        for (out, sum) in row.iter_mut().zip(all).take(count) {
-            *out += sum;
-        }
+        let (part, _) = row.split_at_mut(count.min(row.len()));
+        l.store(part, l.add(l.load(part), *sum));
     }
 }
 
@@ -41,30 +40,30 @@ fn write<const M: usize>(sums: [__m256; M], out: &mut MatMut<'_>, token: usize, 
 #[inline]
 fn micro<const M: usize, const PAIRS: usize, const MIN: bool>(tile: Tile<'_, W>, act: Group<'_>) -> [__m256; M] {
     let mut totals = [_mm256_setzero_ps(); M];
-    let tiles = tile.words.as_chunks::<PAIRS>().0.iter().zip(tile.scale);
+    let tiles = in_step(tile.words.as_chunks::<PAIRS>().0, tile.scale);
     let tokens = act.words.as_chunks::<M>().0.as_chunks::<PAIRS>().0;
     let (scales, sums) = (act.scale.as_chunks::<M>().0, act.sum.as_chunks::<M>().0);
-    for (at, ((words, scale), tokens)) in tiles.zip(tokens).enumerate() {
+    for (at, ((words, scale), tokens)) in in_step(tiles, tokens).enumerate() {
         let mut whole = [_mm256_setzero_si256(); M];
-        for (words, tokens) in words.iter().zip(tokens) {
+        for (words, tokens) in in_step(words, tokens) {
             let words = load(words);
-            for (whole, token) in whole.iter_mut().zip(tokens) {
-                let products = _mm256_madd_epi16(_mm256_set1_epi32(token.cast_signed()), words);
-                *whole = _mm256_add_epi32(*whole, products);
+            for token in 0..M {
+                let products = _mm256_madd_epi16(_mm256_set1_epi32(tokens[token].cast_signed()), words);
+                whole[token] = _mm256_add_epi32(whole[token], products);
             }
         }
         let block = at * PAIRS / 16;
         let (Some(act_scales), Some(act_sums)) = (scales.get(block), sums.get(block)) else { continue };
         let scale = _mm256_castsi256_ps(load(scale));
-        for ((total, whole), act_scale) in totals.iter_mut().zip(whole).zip(act_scales) {
-            let scale = _mm256_mul_ps(scale, _mm256_set1_ps(*act_scale));
-            *total = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole), scale, *total);
+        for token in 0..M {
+            let scale = _mm256_mul_ps(scale, _mm256_set1_ps(act_scales[token]));
+            totals[token] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole[token]), scale, totals[token]);
         }
         if MIN {
             let Some(min) = tile.min.get(at) else { continue };
             let min = _mm256_castsi256_ps(load(min));
-            for (total, sum) in totals.iter_mut().zip(act_sums) {
-                *total = _mm256_fmadd_ps(min, _mm256_set1_ps(*sum), *total);
+            for token in 0..M {
+                totals[token] = _mm256_fmadd_ps(min, _mm256_set1_ps(act_sums[token]), totals[token]);
             }
         }
     }

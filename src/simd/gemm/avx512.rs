@@ -4,7 +4,7 @@ use core::arch::x86_64::*;
 
 use super::super::act::Group;
 use super::super::lanes::avx512::Avx512;
-use super::super::lanes::{Lanes, padded};
+use super::super::lanes::{Lanes, in_step, padded};
 use super::super::packed::View;
 use super::super::unpack::{group, has_min};
 use super::super::{Act, MatMut, Scratch, WeightType};
@@ -32,16 +32,13 @@ fn floats(from: &[f32; 16]) -> __m512 {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline]
 fn write<const M: usize>(sums: [[__m512; 2]; M], out: &mut MatMut<'_>, token: usize, first: usize, count: usize) {
-    for (at, sums) in sums.into_iter().enumerate() {
+    // SAFETY: this function enables what the token stands for.
+    let l = unsafe { Avx512::new() };
+    for (at, sums) in sums.iter().enumerate() {
         let row = out.row(token + at).get_mut(first..).unwrap_or_default();
         let count = count.min(row.len());
-        for (part, sum) in row[..count].chunks_mut(16).zip(sums) {
-            let mut all = [0.0_f32; 16];
-            // SAFETY: there is room for 16 values; the store needs no alignment.
-            unsafe { _mm512_storeu_ps(all.as_mut_ptr(), sum) };
-            for (out, sum) in part.iter_mut().zip(all) {
-                *out += sum;
-            }
+        for (part, sum) in in_step(row[..count].chunks_mut(16), sums) {
+            l.store(part, l.add(l.load(part), *sum));
         }
     }
 }
@@ -54,27 +51,28 @@ fn micro<const M: usize, const QUADS: usize, const MIN: bool>(
     act: Group<'_>,
 ) -> [[__m512; 2]; M] {
     let mut totals = [[_mm512_setzero_ps(); 2]; M];
-    let tiles = tile.words.as_chunks::<QUADS>().0.iter().zip(tile.less).zip(tile.scale);
+    let tiles = in_step(in_step(tile.words.as_chunks::<QUADS>().0, tile.less), tile.scale);
     let tokens = act.words.as_chunks::<M>().0.as_chunks::<QUADS>().0;
     let (scales, sums) = (act.scale.as_chunks::<M>().0, act.sum.as_chunks::<M>().0);
-    for (at, (((words, less), scale), tokens)) in tiles.zip(tokens).enumerate() {
+    for (at, (((words, less), scale), tokens)) in in_step(tiles, tokens).enumerate() {
         let ([low, high], _) = less.as_chunks::<16>() else { continue };
         let mut whole = [[load(low), load(high)]; M];
-        for (words, tokens) in words.iter().zip(tokens) {
+        for (words, tokens) in in_step(words, tokens) {
             let ([low, high], _) = words.as_chunks::<16>() else { continue };
             let (low, high) = (load(low), load(high));
-            for (whole, token) in whole.iter_mut().zip(tokens) {
-                let four = _mm512_set1_epi32(token.cast_signed());
-                whole[0] = _mm512_dpbusd_epi32(whole[0], four, low);
-                whole[1] = _mm512_dpbusd_epi32(whole[1], four, high);
+            for token in 0..M {
+                let four = _mm512_set1_epi32(tokens[token].cast_signed());
+                whole[token][0] = _mm512_dpbusd_epi32(whole[token][0], four, low);
+                whole[token][1] = _mm512_dpbusd_epi32(whole[token][1], four, high);
             }
         }
         let block = at * QUADS / 8;
         let (Some(act_scales), Some(act_sums)) = (scales.get(block), sums.get(block)) else { continue };
         let ([low, high], _) = scale.as_chunks::<16>() else { continue };
         let (low, high) = (floats(low), floats(high));
-        for ((total, whole), act_scale) in totals.iter_mut().zip(whole).zip(act_scales) {
-            let act_scale = _mm512_set1_ps(*act_scale);
+        for token in 0..M {
+            let (total, whole) = (&mut totals[token], whole[token]);
+            let act_scale = _mm512_set1_ps(act_scales[token]);
             total[0] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole[0]), _mm512_mul_ps(low, act_scale), total[0]);
             total[1] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole[1]), _mm512_mul_ps(high, act_scale), total[1]);
         }
@@ -82,10 +80,10 @@ fn micro<const M: usize, const QUADS: usize, const MIN: bool>(
             let Some(min) = tile.min.get(at) else { continue };
             let ([low, high], _) = min.as_chunks::<16>() else { continue };
             let (low, high) = (floats(low), floats(high));
-            for (total, sum) in totals.iter_mut().zip(act_sums) {
-                let sum = _mm512_set1_ps(*sum);
-                total[0] = _mm512_fmadd_ps(low, sum, total[0]);
-                total[1] = _mm512_fmadd_ps(high, sum, total[1]);
+            for token in 0..M {
+                let sum = _mm512_set1_ps(act_sums[token]);
+                totals[token][0] = _mm512_fmadd_ps(low, sum, totals[token][0]);
+                totals[token][1] = _mm512_fmadd_ps(high, sum, totals[token][1]);
             }
         }
     }
@@ -147,13 +145,13 @@ pub(super) fn packed(view: View<'_>, act: &Act, mut out: MatMut<'_>, scratch: &m
 #[inline]
 fn micro_brain<const M: usize>(tile: &[f32], words: &[u32]) -> [[__m512; 2]; M] {
     let mut totals = [[_mm512_setzero_ps(); 2]; M];
-    for (words, tokens) in tile.as_chunks::<W>().0.iter().zip(words.as_chunks::<M>().0) {
+    for (words, tokens) in in_step(tile.as_chunks::<W>().0, words.as_chunks::<M>().0) {
         let ([low, high], _) = words.as_chunks::<16>() else { continue };
         let (low, high) = (pairs(load(low)), pairs(load(high)));
-        for (total, token) in totals.iter_mut().zip(tokens) {
-            let two = pairs(_mm512_set1_epi32(token.cast_signed()));
-            total[0] = _mm512_dpbf16_ps(total[0], two, low);
-            total[1] = _mm512_dpbf16_ps(total[1], two, high);
+        for token in 0..M {
+            let two = pairs(_mm512_set1_epi32(tokens[token].cast_signed()));
+            totals[token][0] = _mm512_dpbf16_ps(totals[token][0], two, low);
+            totals[token][1] = _mm512_dpbf16_ps(totals[token][1], two, high);
         }
     }
     totals
@@ -223,8 +221,8 @@ fn fill_brain(token: Avx512, tile: &mut [f32], panel: Panel<'_>, first: usize, c
                 *v = token.load_f32(row);
             }
             token.turn(&mut square);
-            for (to, v) in to.iter_mut().zip(square) {
-                token.store(&mut to[begin..begin + 16], v);
+            for (to, v) in in_step(to.iter_mut(), &square) {
+                token.store(&mut to[begin..begin + 16], *v);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Many tokens with F32 activations, written once for all levels.
 
 use super::super::dispatch::dispatch;
-use super::super::lanes::{BrainSource, HalfSource, Lanes, SingleSource, Source};
+use super::super::lanes::{BrainSource, HalfSource, Lanes, SingleSource, Source, in_step};
 use super::super::unpack::decode;
 use super::super::{Act, Level, MatMut, Scratch, WeightType};
 use super::Panel;
@@ -75,8 +75,8 @@ fn pack<L: Lanes, S: Source>(l: L, panel: Panel<'_>, first: usize, count: usize,
                 *v = S::load(l, row.get(..inputs.min(L::N) * S::BYTES).unwrap_or(row));
             }
             l.turn(&mut square);
-            for (to, v) in to.chunks_exact_mut(width).zip(square) {
-                l.store(to.get_mut(begin..begin + L::N).unwrap_or_default(), v);
+            for (to, v) in in_step(to.chunks_exact_mut(width), &square) {
+                l.store(to.get_mut(begin..begin + L::N).unwrap_or_default(), *v);
             }
         }
     }
@@ -92,13 +92,13 @@ fn add<L: Lanes, const M: usize>(
     (first, count, token): (usize, usize, usize),
 ) {
     let mut sums = [[l.zero(); 2]; M];
-    for (weights, values) in tile.chunks_exact(2 * L::N).zip(packed.as_chunks::<M>().0) {
+    for (weights, values) in in_step(tile.chunks_exact(2 * L::N), packed.as_chunks::<M>().0) {
         let (low, high) = weights.split_at(L::N);
         let (low, high) = (l.load(low), l.load(high));
-        for (sum, value) in sums.iter_mut().zip(values) {
-            let value = l.splat(*value);
-            sum[0] = l.fma(low, value, sum[0]);
-            sum[1] = l.fma(high, value, sum[1]);
+        for token in 0..M {
+            let value = l.splat(values[token]);
+            sums[token][0] = l.fma(low, value, sums[token][0]);
+            sums[token][1] = l.fma(high, value, sums[token][1]);
         }
     }
     for (at, sum) in sums.into_iter().enumerate() {

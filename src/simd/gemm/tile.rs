@@ -2,9 +2,9 @@
 
 use super::super::Scratch;
 use super::super::WeightType;
-use super::super::lanes::Lanes;
+use super::super::lanes::{Lanes, in_step};
 use super::super::packed::{LANES, Starts, View, Words};
-use super::super::unpack::{Parts, group, has_min, unpack};
+use super::super::unpack::{Parts, group, has_min, unpack, word};
 use super::Panel;
 
 /// How the items of a tile follow one another. Each item is a word of every output; first words of `per` inputs, then the
@@ -69,7 +69,7 @@ impl Plan {
         unpack(panel.ty, row, Parts { q: &mut *q, scale, min });
         if self.per == 4 {
             for (to, q) in words.iter_mut().zip(q.as_chunks::<4>().0) {
-                *to = f32::from_bits(u32::from_le_bytes(q.map(i8::cast_unsigned)));
+                *to = f32::from_bits(word(*q).cast_unsigned());
             }
             // The activations are 128 too large: so many times the weights' sum is taken off.
             let size = group(panel.ty);
@@ -129,12 +129,12 @@ impl Plan {
 pub(super) fn turn_all<L: Lanes>(l: L, rows: &[f32], items: usize, begin: usize, width: usize, tile: &mut [f32]) {
     for (at, to) in tile.chunks_exact_mut((width * L::N).max(1)).enumerate() {
         let mut square = [l.zero(); 16];
-        for (v, row) in square.iter_mut().zip(rows.chunks_exact(items.max(1))).take(L::N) {
+        for (v, row) in in_step(&mut square, rows.chunks_exact(items.max(1))).take(L::N) {
             *v = l.load(row.get(at * L::N..).unwrap_or_default());
         }
         l.turn(&mut square);
-        for (to, v) in to.chunks_exact_mut(width).zip(square) {
-            l.store(to.get_mut(begin..begin + L::N).unwrap_or_default(), v);
+        for (to, v) in in_step(to.chunks_exact_mut(width), &square) {
+            l.store(to.get_mut(begin..begin + L::N).unwrap_or_default(), *v);
         }
     }
 }

@@ -44,14 +44,17 @@ fn pow2(t: __m512) -> __m512 {
 #[inline]
 fn turn(square: &mut [__m512; 16]) {
     let mut fours = *square;
-    for (to, from) in fours.as_chunks_mut::<4>().0.iter_mut().zip(square.as_chunks::<4>().0) {
-        let [a, b, c, d] = *from;
+    for four in (0..16).step_by(4) {
+        let (a, b, c, d) = (square[four], square[four + 1], square[four + 2], square[four + 3]);
         let (ab, cd) = (_mm512_unpacklo_ps(a, b), _mm512_unpacklo_ps(c, d));
         let (ab_high, cd_high) = (_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d));
         let low = |x, y| _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(x), _mm512_castps_pd(y)));
         let high = |x, y| _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(x), _mm512_castps_pd(y)));
         // In the part L of the c-th stands column 4·L + c of these four rows.
-        *to = [low(ab, cd), high(ab, cd), low(ab_high, cd_high), high(ab_high, cd_high)];
+        fours[four] = low(ab, cd);
+        fours[four + 1] = high(ab, cd);
+        fours[four + 2] = low(ab_high, cd_high);
+        fours[four + 3] = high(ab_high, cd_high);
     }
     for c in 0..4 {
         let (a, b) = (fours[c], fours[c + 4]);

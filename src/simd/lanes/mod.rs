@@ -45,15 +45,19 @@ pub(super) trait Lanes: Copy {
     /// The sums of sixteen vectors.
     #[inline(always)]
     fn sums(self, all: [Self::V; 16]) -> [f32; 16] {
-        all.map(|v| self.sum(v))
+        let mut out = [0.0; 16];
+        for (to, v) in out.iter_mut().zip(&all) {
+            *to = self.sum(*v);
+        }
+        out
     }
 
     /// Turns the square of the first `N` vectors: rows become columns.
     #[inline(always)]
     fn turn(self, square: &mut [Self::V; 16]) {
         let mut all = [[0.0_f32; 16]; 16];
-        for (to, v) in all.iter_mut().zip(*square).take(Self::N) {
-            self.store(to, v);
+        for (to, v) in all.iter_mut().zip(square.iter()).take(Self::N) {
+            self.store(to, *v);
         }
         for (at, v) in square.iter_mut().enumerate().take(Self::N) {
             let mut column = [0.0_f32; 16];
@@ -67,6 +71,7 @@ pub(super) trait Lanes: Copy {
     /// Stores as F16, rounded to nearest, ties to even.
     fn store_f16(self, to: &mut [u16], v: Self::V);
 
+    #[inline(always)]
     fn zero(self) -> Self::V {
         self.splat(0.0)
     }
@@ -110,6 +115,26 @@ impl Source for BrainSource {
     }
 }
 
+/// Two iterators in step, as `zip` gives them. Compiled in several units without link-time optimisation, `zip` is a call: the
+/// lengths of parts are no longer known behind it, and sums leave their registers.
+#[derive(Clone, Debug)]
+pub(super) struct InStep<A, B>(A, B);
+
+/// What [`InStep`] goes through.
+#[inline(always)]
+pub(super) fn in_step<A: IntoIterator, B: IntoIterator>(a: A, b: B) -> InStep<A::IntoIter, B::IntoIter> {
+    InStep(a.into_iter(), b.into_iter())
+}
+
+impl<A: Iterator, B: Iterator> Iterator for InStep<A, B> {
+    type Item = (A::Item, B::Item);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        Some((self.0.next()?, self.1.next()?))
+    }
+}
+
 /// The first `N` items of a slice, or all that it has and zeros.
 #[inline(always)]
 pub(super) fn padded<T: Copy + Default, const N: usize>(from: &[T]) -> [T; N] {
@@ -117,7 +142,7 @@ pub(super) fn padded<T: Copy + Default, const N: usize>(from: &[T]) -> [T; N] {
         return *whole;
     }
     let mut all = [T::default(); N];
-    for (to, item) in all.iter_mut().zip(from) {
+    for (to, item) in in_step(&mut all, from) {
         *to = *item;
     }
     all
@@ -130,7 +155,7 @@ pub(super) fn put<T: Copy, const N: usize>(to: &mut [T], all: [T; N]) {
         *whole = all;
         return;
     }
-    for (to, item) in to.iter_mut().zip(all) {
-        *to = item;
+    for (to, item) in in_step(to, &all) {
+        *to = *item;
     }
 }

@@ -171,8 +171,8 @@ fn q6_k<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
             let mut sums = [l.splat(less(0)), l.splat(less(1)), l.splat(less(2)), l.splat(less(3))];
             for at in 4 * part..4 * part + 4 {
                 let words = sixes(l, body, half, at);
-                for (run, (sum, words)) in sums.iter_mut().zip(words).enumerate() {
-                    *sum = l.dot(*sum, words, four(q, 32 * half + 8 * run + at));
+                for (run, (sum, words)) in sums.iter_mut().zip(&words).enumerate() {
+                    *sum = l.dot(*sum, *words, four(q, 32 * half + 8 * run + at));
                 }
             }
             for (run, sum) in sums.into_iter().enumerate() {

@@ -1,6 +1,7 @@
 //! Panels as tiles for the products of many tokens: bytes with their signs, scales in F32.
 
 use super::super::WeightType;
+use super::super::lanes::put;
 use super::few::{Blocks, LOW, six_bits, sixes, word};
 use super::lanes::Words;
 use super::layout::{LANES, Plan};
@@ -31,11 +32,13 @@ impl<L: Words, const W: usize, const PER: usize> Fill<'_, L, W, PER> {
         let mut all = [0; LANES];
         self.l.store_i(&mut all, bits);
         let all: [f32; LANES] = bytemuck::cast(all);
-        for (part, from) in all.chunks(W).enumerate() {
+        if W >= LANES {
+            put(self.tile.get_mut(at * W + self.lane..).unwrap_or_default(), all);
+            return;
+        }
+        for (part, from) in all.as_chunks::<W>().0.iter().enumerate() {
             let start = (part * self.starts.items + at) * W + self.lane;
-            if let Some(to) = self.tile.get_mut(start..start + from.len()) {
-                to.copy_from_slice(from);
-            }
+            put(self.tile.get_mut(start..).unwrap_or_default(), *from);
         }
     }
 
@@ -175,9 +178,10 @@ fn q6_k<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>,
         for (half, part) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let mut less = [to.less(16); 4];
             for at in 4 * part..4 * part + 4 {
-                for (run, (less, words)) in less.iter_mut().zip(sixes(l, body, half, at)).enumerate() {
-                    *less = to.add_less(*less, words);
-                    to.word(64 * block + 32 * half + 8 * run + at, words);
+                let words = sixes(l, body, half, at);
+                for (run, (less, words)) in less.iter_mut().zip(&words).enumerate() {
+                    *less = to.add_less(*less, *words);
+                    to.word(64 * block + 32 * half + 8 * run + at, *words);
                 }
             }
             for (run, less) in less.into_iter().enumerate() {

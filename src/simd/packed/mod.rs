@@ -303,7 +303,8 @@ fn few_tokens<L: Words>(l: L, view: View<'_>, act: &Act, mut out: MatMut<'_>) {
     for (first, bytes) in (0..out.columns()).step_by(LANES).zip(panels) {
         for token in 0..act.rows() {
             let sums = few::panel(l, view.plan, bytes, act.q8(token));
-            for (out, sum) in out.row(token).iter_mut().skip(first).zip(sums) {
+            let out = out.row(token).get_mut(first..).unwrap_or_default();
+            for (out, sum) in out.iter_mut().zip(&sums) {
                 *out += sum;
             }
         }

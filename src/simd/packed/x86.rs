@@ -4,6 +4,7 @@ use core::arch::x86_64::*;
 
 use super::super::lanes::avx2::Avx2;
 use super::super::lanes::avx512::Avx512;
+use super::super::unpack::word;
 use super::lanes::Words;
 
 /// A leaf: one instruction, or a function of one, allowed by the token.
@@ -50,7 +51,7 @@ fn select2(mask: u32, a: __m256i, b: __m256i) -> __m256i {
 #[target_feature(enable = "avx2")]
 #[inline]
 fn dot2(sum: __m256i, words: __m256i, q: [i8; 4]) -> __m256i {
-    let pairs = _mm256_maddubs_epi16(words, _mm256_set1_epi32(i32::from_le_bytes(q.map(i8::cast_unsigned))));
+    let pairs = _mm256_maddubs_epi16(words, _mm256_set1_epi32(word(q)));
     _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
 }
 
@@ -59,7 +60,7 @@ fn dot2(sum: __m256i, words: __m256i, q: [i8; 4]) -> __m256i {
 #[inline]
 fn signed2(sum: __m256i, words: __m256i, q: [i8; 4]) -> __m256i {
     let words = _mm256_xor_si256(words, _mm256_set1_epi8(-128));
-    let q = _mm256_set1_epi32(i32::from_le_bytes(q.map(i8::cast_unsigned)));
+    let q = _mm256_set1_epi32(word(q));
     let pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(words), _mm256_sign_epi8(q, words));
     _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
 }
@@ -165,14 +166,14 @@ impl Words for Avx2 {
     }
     #[inline(always)]
     fn store(self, to: &mut [f32; 16], a: [__m256; 2]) {
-        for (to, a) in to.as_chunks_mut::<8>().0.iter_mut().zip(a) {
-            leaf!(_mm256_storeu_ps(to.as_mut_ptr(), a));
+        for (to, a) in to.as_chunks_mut::<8>().0.iter_mut().zip(&a) {
+            leaf!(_mm256_storeu_ps(to.as_mut_ptr(), *a));
         }
     }
     #[inline(always)]
     fn store_i(self, to: &mut [u32; 16], a: [__m256i; 2]) {
-        for (to, a) in to.as_chunks_mut::<8>().0.iter_mut().zip(a) {
-            leaf!(_mm256_storeu_si256(to.as_mut_ptr().cast(), a));
+        for (to, a) in to.as_chunks_mut::<8>().0.iter_mut().zip(&a) {
+            leaf!(_mm256_storeu_si256(to.as_mut_ptr().cast(), *a));
         }
     }
 }
@@ -193,7 +194,7 @@ fn select5(mask: u32, a: __m512i, b: __m512i) -> __m512i {
 #[target_feature(enable = "avx512f,avx512vnni")]
 #[inline]
 fn dot5(sum: __m512i, words: __m512i, q: [i8; 4]) -> __m512i {
-    _mm512_dpbusd_epi32(sum, words, _mm512_set1_epi32(i32::from_le_bytes(q.map(i8::cast_unsigned))))
+    _mm512_dpbusd_epi32(sum, words, _mm512_set1_epi32(word(q)))
 }
 
 impl Words for Avx512 {

@@ -193,15 +193,34 @@ impl<'a> Matrix<'a> {
         if !fits {
             return Err(ShapeError::new("these activations are not for such weights", 0, 1));
         }
-        begin(&mut out, then);
+        if act.rows() < MANY {
+            begin(&mut out, then);
+            self.add(level, act, out, scratch);
+            return Ok(());
+        }
+        let mut first = 0;
+        while first < self.outputs {
+            let last = self.outputs.min(first + STRIP);
+            let (mut strip, rest) = out.split_at(last - first);
+            begin(&mut strip, Then { bias: then.bias.and_then(|bias| bias.get(first..last)), ..then });
+            if let Some(part) = self.outputs_at(first..last) {
+                part.add(level, act, strip, scratch);
+            }
+            (out, first) = (rest, last);
+        }
+        Ok(())
+    }
+
+    /// Adds the product to `out`, whose shape fits.
+    fn add(&self, level: Level, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
         if let Layout::Packed { skip } = self.layout {
             if let Some(view) = self.view(skip) {
                 view.multiply(level, act, out, scratch);
             }
-            return Ok(());
+            return;
         }
         if act.rows() < MANY && self.few(level, act, &mut out) {
-            return Ok(());
+            return;
         }
         let panel = match self.layout {
             Layout::OutputMajor | Layout::Packed { .. } => {
@@ -214,7 +233,6 @@ impl<'a> Matrix<'a> {
             Form::Bf16 => gemm::brain(level, panel, act, out, scratch),
             Form::F32 => gemm::single(level, panel, act, out, scratch),
         }
-        Ok(())
     }
 
     /// A product with few tokens: one pass over the weights as they stand, in which each row of floats serves all tokens; a
@@ -239,6 +257,10 @@ impl<'a> Matrix<'a> {
         }
     }
 }
+
+/// Outputs that are made ready at a time for many tokens: those of several tiles, few enough that they are still in a cache
+/// when the products are added.
+const STRIP: usize = 64;
 
 /// What the product is added to.
 fn begin(out: &mut MatMut<'_>, then: Then<'_>) {

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::derive::{self, Made};
 use super::error::{Source, TokenizerError, TokenizerErrorKind as Kind};
-use super::hash::{SEEDS, Seed, capacity, zeros};
+use super::hash::{Keyed, SEEDS, Seed, capacity, zeros};
 use super::vocab::{Vocab, has, set};
 use crate::num;
 
@@ -139,12 +139,12 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// The model of a vocabulary and its merges, by rank. `text` is what they were read from; `twice` gives the error for
+    /// The model of a vocabulary and its merges, by rank. `text` is a hash by what they were read from; `twice` gives the error for
     /// a merge that stood there before. With `ignore_merges` a piece that is a token is that token whatever the merges say.
     pub(super) fn new(
         vocab: Vocab,
         merges: &[Merge],
-        (source, text): (Source, &[u8]),
+        (source, text): (Source, Keyed),
         ignore_merges: bool,
         twice: impl Fn(usize) -> TokenizerError,
     ) -> Result<Self, TokenizerError> {
@@ -202,22 +202,24 @@ impl Model {
                 Ok(pairs) => return Ok(pairs),
                 Err(Stop::Memory) => return Err(TokenizerError::new(Kind::Memory, source, 0)),
                 Err(Stop::Twice(rank)) => return Err(twice(rank)),
-                Err(Stop::Slow) => seed = seed.next(&[attempt]),
+                Err(Stop::Slow) => seed = seed.next(Keyed::by(&[attempt])),
             }
         }
         Err(TokenizerError::new(Kind::Collisions, source, 0))
     }
 
     fn fill_bytes(&mut self, merges: &[Merge]) {
-        let pairs = (0..=255_u8).flat_map(|left| (0..=255_u8).map(move |right| (left, right)));
         self.byte_ranks.fill(NONE);
-        for (rank, (left, right)) in self.byte_ranks.iter_mut().zip(pairs) {
-            let id = |byte: u8| self.bytes.get(usize::from(byte)).copied().unwrap_or(0);
-            *rank = self.pairs.rank(id(left), id(right));
-        }
-        for merge in merges {
-            for pair in self.vocab.token(merge.product).array_windows_of_two() {
+        for (merge, rank) in merges.iter().zip(0_u32..) {
+            let token = self.vocab.token(merge.product);
+            for pair in token.array_windows_of_two() {
                 set(&mut self.joined, pair);
+            }
+            // No two tokens that merges are made of have the same bytes: these are those of the two bytes.
+            if let [left, right] = token
+                && let Some(place) = self.byte_ranks.get_mut(usize::from(u16::from_be_bytes([*left, *right])))
+            {
+                *place = rank;
             }
         }
     }

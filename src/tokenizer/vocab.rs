@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::error::{Source, TokenizerError, TokenizerErrorKind as Kind};
-use super::hash::{SEEDS, Seed, Slots, zeros};
+use super::hash::{Keyed, SEEDS, Seed, Slots, zeros};
 use crate::num;
 
 /// What a token is.
@@ -39,6 +39,14 @@ pub(super) struct Builder {
 impl Builder {
     pub(super) const fn new(most: u64, source: Source) -> Self {
         Self { bytes: Vec::new(), entries: Vec::new(), most, source }
+    }
+
+    /// Makes room for so many tokens, of so many bytes together, so that nothing is moved as they come. Those that are more than
+    /// the most are refused when they do.
+    pub(super) fn expect(&mut self, tokens: usize, bytes: usize, at: u64) -> Result<(), TokenizerError> {
+        let tokens = num::narrow(self.most).map_or(tokens, |most| tokens.min(most));
+        let room = self.bytes.try_reserve_exact(bytes).is_ok() && self.entries.try_reserve_exact(tokens).is_ok();
+        if room { Ok(()) } else { Err(TokenizerError::new(Kind::Memory, self.source, at)) }
     }
 
     /// Makes room for a token of at most `len` bytes, whose offset in the file is `at`.
@@ -110,7 +118,7 @@ impl Builder {
                 Err(Stop::Twice(at)) => {
                     return Err(TokenizerError::new(Kind::TokenTwice, self.source, u64::from(at)));
                 }
-                Err(Stop::Slow) => vocab.seed = vocab.seed.next(&[attempt]),
+                Err(Stop::Slow) => vocab.seed = vocab.seed.next(Keyed::by(&[attempt])),
             }
         }
         Err(TokenizerError::new(Kind::Collisions, self.source, end))

@@ -138,6 +138,9 @@ pub(crate) fn load(path: Option<&Path>, running: &Running) -> io::Result<Loaded>
             }
             error => named(path, &error),
         });
+        if let (Ok(model), Ok(thread)) = (&model, &started) {
+            model.touch(|| !thread.is_finished());
+        }
         // Where there is no room for a thread, one after the other.
         (model, started.map_or_else(|_| beside(), |thread| thread.join().unwrap_or(Ok(None))))
     });

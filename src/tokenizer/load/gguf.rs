@@ -1,10 +1,10 @@
 //! The vocabulary in the metadata of a GGUF file: `tokenizer.ggml.*`, as llama.cpp writes and reads it.
 
 use super::super::error::{Source, TokenizerError, TokenizerErrorKind as Kind};
-use super::super::hash::Seed;
+use super::super::hash::{Keyed, Seed};
 use super::super::model::Model;
 use super::super::vocab::{Builder, Role};
-use super::{MergeReader, add_symbols, find_special};
+use super::{MergeReader, add_symbols, both, find_special};
 use crate::gguf::{Array, Header, ValueError};
 use crate::{Limits, num};
 
@@ -40,6 +40,9 @@ const GPT2: [&str; 19] = [
     "jina-v2-code",
 ];
 
+/// From so many bytes of tokens on, two threads read a vocabulary: what a thread costs is little then.
+const LARGE: usize = 1 << 18;
+
 fn refuse(kind: Kind, at: u64) -> TokenizerError {
     TokenizerError::new(kind, SOURCE, at)
 }
@@ -50,12 +53,12 @@ fn place(header: &Header<'_>, key: &str) -> u64 {
 }
 
 /// The strings of an array, and the offset of each one's length.
-fn strings<'a>(array: &Array<'a>) -> Result<impl Iterator<Item = (Result<&'a str, ()>, u64)>, ValueError> {
+fn strings<'a>(array: &Array<'a>) -> Result<impl Iterator<Item = (&'a [u8], u64)>, ValueError> {
     let mut at = array.at();
     Ok(array.strings()?.map(move |text| {
         let start = at;
         at = at.saturating_add(8).saturating_add(num::widen(text.bytes().len()));
-        (core::str::from_utf8(text.bytes()).map_err(|_| ()), start)
+        (text.bytes(), start)
     }))
 }
 
@@ -90,13 +93,25 @@ pub(in super::super) fn model(header: &Header<'_>, limits: &Limits) -> Result<Mo
         types => Some(types.map_err(wrong(TYPES))?),
     };
     let end = header.data_offset();
-    let builder = read_tokens(&tokens, types, limits, wrong(TYPES), wrong(TOKENS))?;
-    let mut vocab = builder.finish(Seed::of(tokens.bytes()), end)?;
-    let mut reader = MergeReader::new(&vocab);
-    for (text, at) in strings(&merges).map_err(wrong(MERGES))? {
-        let text = text.map_err(|()| refuse(Kind::MergeUtf8, at))?;
-        reader.take(text.chars()).map_err(|kind| refuse(kind, at))?;
-    }
+    let is_large = tokens.bytes().len() >= LARGE;
+    let hash = |array: &Array<'_>| Keyed::by(array.bytes());
+    let (builder, (of_tokens, of_merges)) = both(
+        is_large,
+        || read_tokens(&tokens, types, limits, wrong(TYPES), wrong(TOKENS)),
+        || (hash(&tokens), hash(&merges)),
+    );
+    let mut vocab = builder?.finish(Seed::of(of_tokens), end)?;
+    let read = |skipped, count| {
+        let mut reader = MergeReader::new(&vocab);
+        for (text, at) in strings(&merges).map_err(wrong(MERGES))?.skip(skipped).take(count) {
+            reader.take_text(text).map_err(|kind| refuse(kind, at))?;
+        }
+        Ok(reader)
+    };
+    let half = if is_large { merges.len() / 2 } else { merges.len() };
+    let (first, second) = both(is_large, || read(0, half), || read(half, merges.len()));
+    let mut reader = first?;
+    reader.append(second?).map_err(|kind| refuse(kind, end))?;
     let all = reader.finish(SOURCE, end)?;
     if types.is_none() {
         find_special(&mut vocab, &all, refuse(Kind::Memory, end))?;
@@ -105,7 +120,7 @@ pub(in super::super) fn model(header: &Header<'_>, limits: &Limits) -> Result<Mo
         let at = strings(&merges).ok().and_then(|mut strings| strings.nth(rank)).map_or(0, |(_, at)| at);
         refuse(Kind::MergeTwice, at)
     };
-    Model::new(vocab, &all, (SOURCE, merges.bytes()), false, twice)
+    Model::new(vocab, &all, (SOURCE, of_merges), false, twice)
 }
 
 /// The tokens, with what their types say of them.
@@ -120,6 +135,9 @@ fn read_tokens(
         return Err(refuse(Kind::TypeCount, types.at()));
     }
     let mut builder = Builder::new(limits.vocab_tokens(), SOURCE);
+    // Every token has a length of eight bytes in front of it.
+    let lengths = tokens.len().saturating_mul(8);
+    builder.expect(tokens.len(), tokens.bytes().len().saturating_sub(lengths), tokens.at())?;
     let mut types = types.map(|types| types.iter());
     for ((text, at), id) in strings(tokens).map_err(wrong_tokens)?.zip(0..) {
         let kind = types.as_mut().and_then(Iterator::next).map_or(Ok(1), |kind| kind.i64());
@@ -132,10 +150,10 @@ fn read_tokens(
             6 => return Err(refuse(Kind::Unsupported("byte tokens"), at)),
             _ => return Err(refuse(Kind::TypeUnknown, at)),
         };
-        let text = text.map_err(|()| refuse(Kind::TokenSymbol, at))?;
         if role == Role::Normal {
-            add_symbols(&mut builder, (Some(text), text.chars()), text.len(), (id, at, role), SOURCE)?;
+            add_symbols(&mut builder, (Some(text), "".chars()), text.len(), (id, at, role), SOURCE)?;
         } else {
+            let text = core::str::from_utf8(text).map_err(|_| refuse(Kind::TokenSymbol, at))?;
             builder.reserve(text.len(), at)?;
             builder.extend(text.as_bytes());
             builder.end(id, at, role)?;

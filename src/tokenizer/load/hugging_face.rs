@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::super::error::{Source, TokenizerError, TokenizerErrorKind as Kind};
-use super::super::hash::Seed;
+use super::super::hash::{Keyed, Seed};
 use super::super::model::{Merge, Model};
 use super::super::vocab::{Builder, Role, Vocab};
 use super::pre_tokenizer::{self, boolean, fields, json, skip, string, word};
@@ -46,7 +46,8 @@ pub(in super::super) fn model(text: &[u8], limits: &Limits) -> Result<Model, Tok
     for token in added.iter().filter(|token| !token.met) {
         add_text(&mut builder, token)?;
     }
-    let mut tokens = builder.finish(Seed::of(text), end)?;
+    let hash = Keyed::by(text);
+    let mut tokens = builder.finish(Seed::of(hash), end)?;
     check_ids(&tokens, &added)?;
     let mut reader = MergeReader::new(&tokens);
     read_merges(merges.clone(), |lexer, at| take_merge(lexer, at, &mut reader))?;
@@ -54,7 +55,7 @@ pub(in super::super) fn model(text: &[u8], limits: &Limits) -> Result<Model, Tok
     if !has_added {
         find_special(&mut tokens, &all, refuse(Kind::Memory, end))?;
     }
-    Model::new(tokens, &all, (SOURCE, text), parts.ignore_merges, |rank| twice(merges.clone(), rank))
+    Model::new(tokens, &all, (SOURCE, hash), parts.ignore_merges, |rank| twice(merges.clone(), rank))
 }
 
 /// Finds the parts, and refuses what would change the text.
@@ -233,7 +234,7 @@ fn check_ids(vocab: &Vocab, added: &[Added<'_>]) -> Result<(), TokenizerError> {
     for token in added.iter().filter(|token| !token.met) {
         let mut builder = Builder::new(2, SOURCE);
         let what = (0, token.at, Role::Normal);
-        let text = (token.content.as_str(), token.content.chars());
+        let text = (token.content.as_str().map(str::as_bytes), token.content.chars());
         let spelt = add_symbols(&mut builder, text, token.content.raw().len(), what, SOURCE);
         if spelt.is_ok() && builder.entry(0).is_some_and(|(bytes, _)| vocab.id_of(bytes).is_some()) {
             return Err(refuse(Kind::SpecialId, token.at));
@@ -258,7 +259,11 @@ fn take_merge(lexer: &mut Lexer<'_>, at: u64, reader: &mut MergeReader<'_>) -> R
     let refused = |kind| refuse(kind, at);
     if lexer.peek() == Some(b'"') {
         let text = lexer.string(ErrorKind::JsonValue).map_err(json)?;
-        return reader.take(text.chars()).map_err(refused);
+        let taken = match text.as_str() {
+            Some(plain) => reader.take_text(plain.as_bytes()),
+            None => reader.take(text.chars()),
+        };
+        return taken.map_err(refused);
     }
     let mut pair = [None; 2];
     let mut count = 0_usize;

@@ -7,8 +7,7 @@
 use alloc::vec::Vec;
 
 use crate::num;
-
-pub(super) use crate::unique::Keyed;
+use crate::unique::Keyed;
 
 /// The longest piece whose bytes fit a key.
 pub(super) const KEY_LEN: usize = 15;
@@ -91,14 +90,14 @@ pub(super) struct Seed {
 pub(super) const SEEDS: u8 = 8;
 
 impl Seed {
-    /// The seed for a vocabulary of the texts that this is a hash by.
-    pub(super) fn of(texts: Keyed) -> Self {
-        Self::from_keyed(texts, 0)
+    /// The seed for a vocabulary of these texts.
+    pub(super) fn of(text: &[u8]) -> Self {
+        Self::from_keyed(Keyed::by(text), 0)
     }
 
     /// Another one that depends on this, and on more text.
-    pub(super) fn next(self, text: Keyed) -> Self {
-        let more = text.hash_bytes(&self.a.to_le_bytes());
+    pub(super) fn next(self, text: &[u8]) -> Self {
+        let more = Keyed::by(text).hash_bytes(&self.a.to_le_bytes());
         Self::from_keyed(Keyed::by(&self.b.to_le_bytes()), more)
     }
 
@@ -254,9 +253,8 @@ mod tests {
 
     #[test]
     fn the_seed_depends_on_all_texts() {
-        let [one, onf, two, twp, none] = [&b"one"[..], b"onf", b"two", b"twp", b""].map(Keyed::by);
-        let seed = Seed::of(one);
-        let hashes = [seed, Seed::of(onf), seed.next(two), seed.next(twp), seed.next(two).next(none)];
+        let seed = Seed::of(b"one");
+        let hashes = [seed, Seed::of(b"onf"), seed.next(b"two"), seed.next(b"twp"), seed.next(b"two").next(b"")];
         for (at, one) in hashes.iter().enumerate() {
             for other in &hashes[at + 1..] {
                 assert_ne!(one.piece(b"word"), other.piece(b"word"));
@@ -270,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_table_finds_each_and_no_more() {
-        let seed = Seed::of(Keyed::by(b"x"));
+        let seed = Seed::of(b"x");
         let mut slots = Slots::new(1000).unwrap();
         let mut steps = 0;
         let word = |id: u32| std::format!("{}{id}", "y".repeat(usize::try_from(id % 40).unwrap()));

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::derive::{self, Made};
 use super::error::{Source, TokenizerError, TokenizerErrorKind as Kind};
-use super::hash::{Keyed, SEEDS, Seed, capacity, zeros};
+use super::hash::{SEEDS, Seed, capacity, zeros};
 use super::vocab::{Vocab, has, set};
 use crate::num;
 
@@ -139,12 +139,12 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// The model of a vocabulary and its merges, by rank. `text` is a hash by what they were read from; `twice` gives the error for
+    /// The model of a vocabulary and its merges, by rank. `text` is what they were read from; `twice` gives the error for
     /// a merge that stood there before. With `ignore_merges` a piece that is a token is that token whatever the merges say.
     pub(super) fn new(
         vocab: Vocab,
         merges: &[Merge],
-        (source, text): (Source, Keyed),
+        (source, text): (Source, &[u8]),
         ignore_merges: bool,
         twice: impl Fn(usize) -> TokenizerError,
     ) -> Result<Self, TokenizerError> {
@@ -202,7 +202,7 @@ impl Model {
                 Ok(pairs) => return Ok(pairs),
                 Err(Stop::Memory) => return Err(TokenizerError::new(Kind::Memory, source, 0)),
                 Err(Stop::Twice(rank)) => return Err(twice(rank)),
-                Err(Stop::Slow) => seed = seed.next(Keyed::by(&[attempt])),
+                Err(Stop::Slow) => seed = seed.next(&[attempt]),
             }
         }
         Err(TokenizerError::new(Kind::Collisions, source, 0))

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::error::{Source, TokenizerError, TokenizerErrorKind as Kind};
-use super::hash::{Keyed, SEEDS, Seed, Slots, zeros};
+use super::hash::{SEEDS, Seed, Slots, zeros};
 use crate::num;
 
 /// What a token is.
@@ -118,7 +118,7 @@ impl Builder {
                 Err(Stop::Twice(at)) => {
                     return Err(TokenizerError::new(Kind::TokenTwice, self.source, u64::from(at)));
                 }
-                Err(Stop::Slow) => vocab.seed = vocab.seed.next(Keyed::by(&[attempt])),
+                Err(Stop::Slow) => vocab.seed = vocab.seed.next(&[attempt]),
             }
         }
         Err(TokenizerError::new(Kind::Collisions, self.source, end))

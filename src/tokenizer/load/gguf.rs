@@ -1,10 +1,10 @@
 //! The vocabulary in the metadata of a GGUF file: `tokenizer.ggml.*`, as llama.cpp writes and reads it.
 
 use super::super::error::{Source, TokenizerError, TokenizerErrorKind as Kind};
-use super::super::hash::{Keyed, Seed};
+use super::super::hash::Seed;
 use super::super::model::Model;
 use super::super::vocab::{Builder, Role};
-use super::{MergeReader, add_symbols, both, find_special};
+use super::{MergeReader, add_symbols, find_special};
 use crate::gguf::{Array, Header, ValueError};
 use crate::{Limits, num};
 
@@ -39,9 +39,6 @@ const GPT2: [&str; 19] = [
     "jina-v2-de",
     "jina-v2-code",
 ];
-
-/// From so many bytes of tokens on, two threads read a vocabulary: what a thread costs is little then.
-const LARGE: usize = 1 << 18;
 
 fn refuse(kind: Kind, at: u64) -> TokenizerError {
     TokenizerError::new(kind, SOURCE, at)
@@ -93,25 +90,12 @@ pub(in super::super) fn model(header: &Header<'_>, limits: &Limits) -> Result<Mo
         types => Some(types.map_err(wrong(TYPES))?),
     };
     let end = header.data_offset();
-    let is_large = tokens.bytes().len() >= LARGE;
-    let hash = |array: &Array<'_>| Keyed::by(array.bytes());
-    let (builder, (of_tokens, of_merges)) = both(
-        is_large,
-        || read_tokens(&tokens, types, limits, wrong(TYPES), wrong(TOKENS)),
-        || (hash(&tokens), hash(&merges)),
-    );
-    let mut vocab = builder?.finish(Seed::of(of_tokens), end)?;
-    let read = |skipped, count| {
-        let mut reader = MergeReader::new(&vocab);
-        for (text, at) in strings(&merges).map_err(wrong(MERGES))?.skip(skipped).take(count) {
-            reader.take_text(text).map_err(|kind| refuse(kind, at))?;
-        }
-        Ok(reader)
-    };
-    let half = if is_large { merges.len() / 2 } else { merges.len() };
-    let (first, second) = both(is_large, || read(0, half), || read(half, merges.len()));
-    let mut reader = first?;
-    reader.append(second?).map_err(|kind| refuse(kind, end))?;
+    let builder = read_tokens(&tokens, types, limits, wrong(TYPES), wrong(TOKENS))?;
+    let mut vocab = builder.finish(Seed::of(tokens.bytes()), end)?;
+    let mut reader = MergeReader::new(&vocab);
+    for (text, at) in strings(&merges).map_err(wrong(MERGES))? {
+        reader.take_text(text).map_err(|kind| refuse(kind, at))?;
+    }
     let all = reader.finish(SOURCE, end)?;
     if types.is_none() {
         find_special(&mut vocab, &all, refuse(Kind::Memory, end))?;
@@ -120,7 +104,7 @@ pub(in super::super) fn model(header: &Header<'_>, limits: &Limits) -> Result<Mo
         let at = strings(&merges).ok().and_then(|mut strings| strings.nth(rank)).map_or(0, |(_, at)| at);
         refuse(Kind::MergeTwice, at)
     };
-    Model::new(vocab, &all, (SOURCE, of_merges), false, twice)
+    Model::new(vocab, &all, (SOURCE, merges.bytes()), false, twice)
 }
 
 /// The tokens, with what their types say of them.

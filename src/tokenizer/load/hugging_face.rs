@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::super::error::{Source, TokenizerError, TokenizerErrorKind as Kind};
-use super::super::hash::{Keyed, Seed};
+use super::super::hash::Seed;
 use super::super::model::{Merge, Model};
 use super::super::vocab::{Builder, Role, Vocab};
 use super::pre_tokenizer::{self, boolean, fields, json, skip, string, word};
@@ -46,8 +46,7 @@ pub(in super::super) fn model(text: &[u8], limits: &Limits) -> Result<Model, Tok
     for token in added.iter().filter(|token| !token.met) {
         add_text(&mut builder, token)?;
     }
-    let hash = Keyed::by(text);
-    let mut tokens = builder.finish(Seed::of(hash), end)?;
+    let mut tokens = builder.finish(Seed::of(text), end)?;
     check_ids(&tokens, &added)?;
     let mut reader = MergeReader::new(&tokens);
     read_merges(merges.clone(), |lexer, at| take_merge(lexer, at, &mut reader))?;
@@ -55,7 +54,7 @@ pub(in super::super) fn model(text: &[u8], limits: &Limits) -> Result<Model, Tok
     if !has_added {
         find_special(&mut tokens, &all, refuse(Kind::Memory, end))?;
     }
-    Model::new(tokens, &all, (SOURCE, hash), parts.ignore_merges, |rank| twice(merges.clone(), rank))
+    Model::new(tokens, &all, (SOURCE, text), parts.ignore_merges, |rank| twice(merges.clone(), rank))
 }
 
 /// Finds the parts, and refuses what would change the text.

@@ -24,29 +24,6 @@ fn check_len(text: &[u8], source: Source, limits: &Limits) -> Result<(), Tokeniz
     }
 }
 
-/// What both give: at the same time, where there is enough to do and the system has a thread for it.
-#[cfg(feature = "std")]
-fn both<A, B: Send>(is_much: bool, first: impl FnOnce() -> A, second: impl Fn() -> B + Sync) -> (A, B) {
-    use std::panic::resume_unwind;
-    use std::thread;
-    if !is_much {
-        return (first(), second());
-    }
-    thread::scope(|scope| {
-        let other = thread::Builder::new().spawn_scoped(scope, &second);
-        let first = first();
-        let second =
-            other.map_or_else(|_| second(), |other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        (first, second)
-    })
-}
-
-/// What both give.
-#[cfg(not(feature = "std"))]
-fn both<A, B>(_: bool, first: impl FnOnce() -> A, second: impl Fn() -> B) -> (A, B) {
-    (first(), second())
-}
-
 /// Gives `put` the bytes that a text in byte symbols stands for, several at once where they can be. False where there is
 /// something else in the text, be it no UTF-8.
 #[inline]
@@ -156,13 +133,6 @@ impl<'v> MergeReader<'v> {
         let product = self.vocab.id_near(&self.bytes, guess).ok_or(Kind::MergeProduct)?;
         self.merges.try_reserve(1).map_err(|_| Kind::Memory)?;
         self.merges.push(Merge { left, right, product });
-        Ok(())
-    }
-
-    /// The merges that another one read, behind its own.
-    fn append(&mut self, mut other: Self) -> Result<(), Kind> {
-        self.merges.try_reserve(other.merges.len()).map_err(|_| Kind::Memory)?;
-        self.merges.append(&mut other.merges);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! `vocab.json`, an object of tokens and their ids, with `merges.txt`.
 
 use super::super::error::{Source, TokenizerError};
-use super::super::hash::{Keyed, Seed};
+use super::super::hash::Seed;
 use super::super::model::Model;
 use super::super::vocab::{Builder, Role};
 use super::{MergeReader, add_symbols, check_len, find_special, merges};
@@ -36,11 +36,11 @@ pub(in super::super) fn model(vocab: &[u8], merges: &[u8], limits: &Limits) -> R
         add(&mut builder, name, (id, at, Role::Normal), SOURCE)?;
     }
     lexer.finish().map_err(json)?;
-    let mut tokens = builder.finish(Seed::of(Keyed::by(vocab)), num::widen(vocab.len()))?;
+    let mut tokens = builder.finish(Seed::of(vocab), num::widen(vocab.len()))?;
     let mut reader = MergeReader::new(&tokens);
     merges::read(merges, &mut reader)?;
     let all = reader.finish(Source::Merges, num::widen(merges.len()))?;
     let memory = TokenizerError::new(super::Kind::Memory, SOURCE, num::widen(vocab.len()));
     find_special(&mut tokens, &all, memory)?;
-    Model::new(tokens, &all, (Source::Merges, Keyed::by(merges)), false, |rank| merges::twice(merges, rank))
+    Model::new(tokens, &all, (Source::Merges, merges), false, |rank| merges::twice(merges, rank))
 }

@@ -49,6 +49,9 @@ pub(crate) fn run(args: &Diff) -> io::Result<Exit> {
             return Ok(Exit::Trouble);
         }
     };
+    if !args.quiet {
+        [&a, &b].into_iter().for_each(Side::tell_part);
+    }
     let metadata =
         if args.values || a.is_gguf != b.is_gguf { None } else { Some(metadata::changes(&a, &b, &options)) };
     let metadata = match metadata.transpose() {

@@ -96,6 +96,12 @@ impl Running {
     }
 
     fn runner(&self, model: &Gpt2) -> io::Result<Runner> {
+        let known = model.config().n_positions();
+        if let Some(asked) = self.context.filter(|asked| asked.get() > known) {
+            crate::complain(&format!(
+                "note: the model knows {known} positions: --context {asked} is taken as {known}"
+            ));
+        }
         let options = RunOptions {
             threads: self.threads.map_or(0, usize::from),
             batch: self.batch.get(),

@@ -57,7 +57,9 @@ impl Side {
 
     /// Says that it is a part of a model, where it is one.
     pub(crate) fn tell_part(&self) {
-        self.alone.iter().for_each(|note| complain(note));
+        if let Some(note) = &self.alone {
+            complain(note);
+        }
     }
 }
 

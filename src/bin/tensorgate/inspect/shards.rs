@@ -41,7 +41,9 @@ impl Shards {
             _ => Vec::new(),
         };
         if others.is_empty() && !matches!(model, Model::Index(..)) {
-            parts::alone(&report.path, model).iter().for_each(|note| complain(note));
+            if let Some(note) = parts::alone(&report.path, model) {
+                complain(&note);
+            }
             return Ok(Self::default());
         }
         let parts = parts::parts(report, model, head, options)?;

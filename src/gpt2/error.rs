@@ -52,8 +52,13 @@ pub enum RunError {
     },
     /// There is no token to go on from.
     Empty,
-    /// The context has room for no more than so many tokens.
-    ContextFull(usize),
+    /// The text is longer than the context.
+    ContextFull {
+        /// Tokens of the text.
+        tokens: usize,
+        /// Tokens that the context has room for.
+        room: usize,
+    },
     /// More memory would be needed than is allowed.
     Memory(Problem),
     /// No token was chosen.
@@ -96,7 +101,9 @@ impl fmt::Display for RunError {
             Self::NotFinite(place) => write!(f, "what {place} gave is not a finite number"),
             Self::Token { id, vocabulary } => write!(f, "token {id} is not in the vocabulary of {vocabulary}"),
             Self::Empty => f.write_str("there is no token to go on from"),
-            Self::ContextFull(most) => write!(f, "the context has room for {most} tokens"),
+            Self::ContextFull { tokens, room } => {
+                write!(f, "the text has {tokens} tokens, and the context has room for {room}")
+            }
             Self::Memory(problem) => problem.fmt(f),
             Self::Sample(error) => error.fmt(f),
             Self::Threads(kind) => write!(f, "the system gave no threads: {kind}"),

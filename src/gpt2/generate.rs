@@ -94,10 +94,11 @@ impl<'r> Generation<'r> {
 
     /// Runs what is there and chooses what follows; `None` where the context is full.
     fn advance(&mut self) -> Result<Option<Choice>, RunError> {
-        if self.session.tokens.len() > self.session.capacity() {
+        let (tokens, room) = (self.session.tokens.len(), self.session.capacity());
+        if tokens > room {
             match self.options.overflow {
                 // A prompt that never fitted is a mistake; a text that has grown too long has ended.
-                Overflow::Stop if self.made == 0 => return Err(RunError::ContextFull(self.session.capacity())),
+                Overflow::Stop if self.made == 0 => return Err(RunError::ContextFull { tokens, room }),
                 Overflow::Stop => return Ok(None),
                 Overflow::Slide { keep } => self.session.slide(keep),
             }

@@ -172,6 +172,16 @@ impl Gpt2 {
         self.0.weights.bytes_per_token()
     }
 
+    /// Touches the weights that stand in a mapped file, in the order in which a text meets them, so that their pages are there
+    /// when the first text comes: for a thread that has nothing to do while, say, the vocabulary is loaded. It ends when all
+    /// were touched, or when `go_on`, which is asked again and again, says no. Nothing needs it.
+    ///
+    /// A file that is not in the system's cache is read by it; one that was cut meanwhile ends the program, as it would
+    /// when the model is run ([`FileBytes`](crate::file::FileBytes), *Files that change*).
+    pub fn touch(&self, go_on: impl FnMut() -> bool) {
+        self.weights().touch(go_on);
+    }
+
     pub(super) fn weights(&self) -> &Weights {
         &self.0.weights
     }

@@ -191,11 +191,12 @@ impl Names {
             }
         }
         if buffers > 0 {
-            notes
-                .push(format!("{buffers} tensors of the causal mask (attn.bias, attn.masked_bias) are not needed"));
+            notes.push(format!(
+                "tensors of the causal mask (attn.bias, attn.masked_bias), which are not needed: {buffers}"
+            ));
         }
         if let Some(first) = others.first() {
-            notes.push(format!("{} tensors are not used, among them {first}", others.len()));
+            notes.push(format!("tensors that are not used: {}, the first {first}", others.len()));
         }
         problems
     }

@@ -72,7 +72,7 @@ fn note<'a>(how: Option<Quantize>, matrices: impl Iterator<Item = &'a Matrix>, n
         matrices.filter(|matrix| matrix.kind.is_float() && how.fit(matrix.inputs) != Some(how.kind())).count();
     if other > 0 {
         notes.push(format!(
-            "{other} matrices have rows that are no whole blocks of {}, and became Q8_0 or stayed",
+            "matrices with rows that are no whole blocks of {}, which became Q8_0 or stayed: {other}",
             how.name()
         ));
     }

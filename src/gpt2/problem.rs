@@ -77,7 +77,7 @@ pub enum Problem {
     },
     /// More memory would be needed than is allowed.
     Memory {
-        /// What needs it.
+        /// What it is needed for.
         what: &'static str,
         /// How many bytes it needs; `u64::MAX` where that is more than can be counted.
         needed: u64,
@@ -115,10 +115,10 @@ impl fmt::Display for Problem {
             }
             Self::Unread { name, why } => write!(f, "tensor {name} cannot be read: {why}"),
             Self::Memory { what, needed: u64::MAX, limit } => {
-                write!(f, "{what} needs more memory than can be counted, allowed: {limit} bytes")
+                write!(f, "more memory than can be counted is needed for {what}, and {limit} bytes are allowed")
             }
             Self::Memory { what, needed, limit } => {
-                write!(f, "{what} needs {needed} bytes of memory, allowed: {limit}")
+                write!(f, "{needed} bytes of memory are needed for {what}, and {limit} are allowed")
             }
         }
     }

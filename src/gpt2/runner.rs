@@ -197,7 +197,7 @@ impl Runner {
         let len = session.tokens.len();
         let Some(last) = len.checked_sub(1) else { return Err(RunError::Empty) };
         if len > session.capacity() {
-            return Err(RunError::ContextFull(session.capacity()));
+            return Err(RunError::ContextFull { tokens: len, room: session.capacity() });
         }
         if session.run_len() > last {
             session.cache.truncate(last);

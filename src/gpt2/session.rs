@@ -109,8 +109,13 @@ impl Session {
         let tokens: Vec<u8> = self.tokens.iter().flat_map(|token| token.to_le_bytes()).collect();
         let (mut keys, mut values) = (Vec::new(), Vec::new());
         let half = dims.bytes(run) / 2;
-        let refused =
-            || RunError::Memory(Problem::Memory { what: "saving", needed: dims.bytes(run), limit: u64::MAX });
+        let refused = || {
+            RunError::Memory(Problem::Memory {
+                what: "saving the session",
+                needed: dims.bytes(run),
+                limit: u64::MAX,
+            })
+        };
         let size = num::narrow(half).ok_or_else(refused)?;
         keys.try_reserve_exact(size).map_err(|_| refused())?;
         values.try_reserve_exact(size).map_err(|_| refused())?;
@@ -174,7 +179,7 @@ impl Session {
             }
         }
         if run > session.capacity() {
-            return Err(RunError::ContextFull(session.capacity()));
+            return Err(RunError::ContextFull { tokens: run, room: session.capacity() });
         }
         if run > ids.len() {
             return Err(wrong("keys"));

@@ -58,6 +58,14 @@ impl Matrix {
         }
     }
 
+    /// The bytes where they stand in the file; nothing where there is a copy.
+    fn in_file(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::File(tensor) => tensor.bytes(),
+            _ => &[],
+        }
+    }
+
     /// The same matrix in a packed copy.
     pub(super) fn pack(&mut self, packed: Packed) {
         (self.kind, self.layout, self.bytes) = (packed.ty(), Layout::Rows, Bytes::Packed(packed));
@@ -100,6 +108,9 @@ pub(super) struct Block {
     pub(super) down: Linear,
 }
 
+/// How far apart bytes are touched: Linux brings in the 64 KiB around a byte that is asked for, as far as they are in its cache.
+const TOUCHED: usize = 64 << 10;
+
 /// All weights of a model.
 #[derive(Clone, Debug)]
 pub(super) struct Weights {
@@ -116,11 +127,25 @@ impl Weights {
         self.head.as_ref().unwrap_or(&self.embedding)
     }
 
+    /// The matrices that every token is multiplied with, in this order.
+    fn matrices(&self) -> impl Iterator<Item = &Matrix> {
+        let blocks = self.blocks.iter().flat_map(|block| [&block.qkv, &block.proj, &block.up, &block.down]);
+        blocks.map(|linear| &linear.matrix).chain([self.head()])
+    }
+
     /// Bytes of all matrices that every token is multiplied with.
     pub(super) fn bytes_per_token(&self) -> u64 {
-        let blocks = self.blocks.iter().flat_map(|block| [&block.qkv, &block.proj, &block.up, &block.down]);
-        let matrices = blocks.map(|linear| &linear.matrix).chain([self.head()]);
-        matrices.map(|matrix| num::widen(matrix.bytes().len())).fold(0, u64::saturating_add)
+        self.matrices().map(|matrix| num::widen(matrix.bytes().len())).fold(0, u64::saturating_add)
+    }
+
+    /// See [`Gpt2::touch`](super::Gpt2::touch).
+    pub(super) fn touch(&self, mut go_on: impl FnMut() -> bool) {
+        for piece in self.matrices().flat_map(|matrix| matrix.in_file().chunks(TOUCHED)) {
+            if !go_on() {
+                return;
+            }
+            std::hint::black_box(piece.first().copied());
+        }
     }
 
     /// All biases and norms.

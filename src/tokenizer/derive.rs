@@ -14,25 +14,22 @@ use super::model::{Merge, Model, NONE, Pairs};
 use super::vocab::{has, set};
 use crate::num;
 
-/// How each token comes about.
+/// How each token comes about, by id.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Made {
-    /// The merge that makes a token, by id; [`NONE`] for bytes and for what is not made.
-    by: Vec<u32>,
-    /// The parts of each merge, by rank.
-    parts: Vec<(u32, u32)>,
+pub(super) struct Made(Vec<Origin>);
+
+/// Where a token comes from.
+#[derive(Clone, Copy, Debug, Default)]
+struct Origin {
+    /// When it came about: 0 for bytes and for what is not made, then merges by rank.
+    time: u32,
+    left: u32,
+    right: u32,
 }
 
 impl Made {
-    /// When a token came about: 0 for bytes, then merges by rank.
-    fn time(&self, id: u32) -> u64 {
-        let by = self.by.get(num::widen32(id)).copied().unwrap_or(NONE);
-        if by == NONE { 0 } else { u64::from(by).saturating_add(1) }
-    }
-
-    fn parts(&self, id: u32) -> Option<(u32, u32)> {
-        let by = self.by.get(num::widen32(id)).copied()?;
-        self.parts.get(num::widen32(by)).copied()
+    fn of(&self, id: u32) -> Origin {
+        self.0.get(num::widen32(id)).copied().unwrap_or_default()
     }
 
     /// Whether two tokens are what the bytes of both are encoded as. A row of tokens is what its bytes are encoded as if
@@ -48,21 +45,20 @@ impl Made {
     /// left goes first.
     fn stay_apart(&self, pairs: &Pairs, left: u32, right: u32) -> bool {
         let (mut left, mut right) = (left, right);
-        let (mut left_until, mut right_until) = (u64::MAX, u64::MAX);
+        let (mut from_left, mut from_right) = (self.of(left), self.of(right));
+        let (mut left_until, mut right_until) = (u32::MAX, u32::MAX);
         loop {
-            let (left_time, right_time) = (self.time(left), self.time(right));
-            if left_time == 0 && right_time == 0 {
+            if from_left.time > from_right.time {
+                (left, left_until) = (from_left.right, from_left.time);
+                from_left = self.of(left);
+            } else if from_right.time > 0 {
+                (right, right_until) = (from_right.left, from_right.time);
+                from_right = self.of(right);
+            } else {
                 return true;
             }
-            if left_time > right_time {
-                let Some((_, part)) = self.parts(left) else { return true };
-                (left, left_until) = (part, left_time);
-            } else {
-                let Some((part, _)) = self.parts(right) else { return true };
-                (right, right_until) = (part, right_time);
-            }
             let rank = pairs.rank(left, right);
-            let time = u64::from(rank).saturating_add(1);
+            let time = rank.saturating_add(1);
             if rank != NONE && time < left_until && time <= right_until {
                 return false;
             }
@@ -83,16 +79,11 @@ pub(super) fn whole(model: &Model, merges: &[Merge]) -> Option<(Vec<u64>, Option
 fn by_parts(model: &Model, merges: &[Merge]) -> Option<(Vec<u64>, Option<Made>)> {
     let words = model.vocab.len().div_ceil(64);
     let (mut whole, mut wanted) = (zeros(words)?, zeros(words)?);
-    let mut by = zeros(model.vocab.len())?;
-    by.fill(NONE);
-    let mut parts = Vec::new();
-    parts.try_reserve_exact(merges.len()).ok()?;
-    parts.extend(merges.iter().map(|merge| (merge.left, merge.right)));
-    let mut made = Made { by, parts };
+    let mut made = Made(zeros(model.vocab.len())?);
     for id in model.bytes {
         set(&mut whole, id);
     }
-    for (rank, merge) in merges.iter().enumerate() {
+    for (merge, rank) in merges.iter().zip(0_u32..) {
         let (left, right) = (has(&whole, merge.left), has(&whole, merge.right));
         if !left {
             set(&mut wanted, merge.left);
@@ -108,8 +99,8 @@ fn by_parts(model: &Model, merges: &[Merge]) -> Option<(Vec<u64>, Option<Made>)>
             return Some((whole, None));
         }
         set(&mut whole, merge.product);
-        if let Some(by) = made.by.get_mut(num::widen32(merge.product)) {
-            *by = num::narrow32(rank).unwrap_or(NONE);
+        if let Some(origin) = made.0.get_mut(num::widen32(merge.product)) {
+            *origin = Origin { time: rank.saturating_add(1), left: merge.left, right: merge.right };
         }
     }
     Some((whole, Some(made)))

@@ -209,15 +209,17 @@ impl Model {
     }
 
     fn fill_bytes(&mut self, merges: &[Merge]) {
-        let pairs = (0..=255_u8).flat_map(|left| (0..=255_u8).map(move |right| (left, right)));
         self.byte_ranks.fill(NONE);
-        for (rank, (left, right)) in self.byte_ranks.iter_mut().zip(pairs) {
-            let id = |byte: u8| self.bytes.get(usize::from(byte)).copied().unwrap_or(0);
-            *rank = self.pairs.rank(id(left), id(right));
-        }
-        for merge in merges {
-            for pair in self.vocab.token(merge.product).array_windows_of_two() {
+        for (merge, rank) in merges.iter().zip(0_u32..) {
+            let token = self.vocab.token(merge.product);
+            for pair in token.array_windows_of_two() {
                 set(&mut self.joined, pair);
+            }
+            // No two tokens that merges are made of have the same bytes: these are those of the two bytes.
+            if let [left, right] = token
+                && let Some(place) = self.byte_ranks.get_mut(usize::from(u16::from_be_bytes([*left, *right])))
+            {
+                *place = rank;
             }
         }
     }

@@ -41,6 +41,14 @@ impl Builder {
         Self { bytes: Vec::new(), entries: Vec::new(), most, source }
     }
 
+    /// Makes room for so many tokens, of so many bytes together, so that nothing is moved as they come. Those that are more than
+    /// the most are refused when they do.
+    pub(super) fn expect(&mut self, tokens: usize, bytes: usize, at: u64) -> Result<(), TokenizerError> {
+        let tokens = num::narrow(self.most).map_or(tokens, |most| tokens.min(most));
+        let room = self.bytes.try_reserve_exact(bytes).is_ok() && self.entries.try_reserve_exact(tokens).is_ok();
+        if room { Ok(()) } else { Err(TokenizerError::new(Kind::Memory, self.source, at)) }
+    }
+
     /// Makes room for a token of at most `len` bytes, whose offset in the file is `at`.
     pub(super) fn reserve(&mut self, len: usize, at: u64) -> Result<(), TokenizerError> {
         let room = self.bytes.try_reserve(len).is_ok() && self.entries.try_reserve(1).is_ok();

@@ -134,6 +134,28 @@ fn what_is_wrong_is_said() {
     assert!(run.code == 2 && run.err.contains("there is no vocabulary"), "{}", run.err);
 }
 
+#[test]
+fn a_context_that_is_too_long_or_too_short_is_said() {
+    let run = generate(&["--tokens=1", "--context=999"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.err.contains("note: the model knows 256 positions: --context 999 is taken as 256"), "{}", run.err);
+    assert!(!generate(&["--tokens=1", "--context=256"]).err.contains("note"));
+    let long = "It is a truth ".repeat(20);
+    for args in [&[&long, "--context=16"][..], &[&long, "--context=16", "--json"]] {
+        let run = generate(args);
+        assert_eq!(run.code, 2, "{}", run.err);
+        for said in [
+            " tokens, and the context has room for 16: shorten the text, give it more with --context (up to 256), or let --slide",
+            "the text has 1",
+        ] {
+            assert!(run.err.contains(said), "{}", run.err);
+        }
+    }
+    let run = generate(&["It is ".repeat(300).as_str()]);
+    assert!(run.err.contains("room for 256: shorten the text, or let --slide"), "{}", run.err);
+    assert_eq!(generate(&[&long, "--context=16", "--slide", "--tokens=1"]).code, 0);
+}
+
 /// A folder with a tiny model and its vocabulary.
 fn tiny() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();

@@ -188,7 +188,7 @@ fn a_few_bytes_cannot_claim_all_memory() {
 }
 
 /// One shard of a model that is split in two, with one tensor.
-fn split_shard(number: u16, tensor: &str, architecture: &str) -> Vec<u8> {
+pub(crate) fn split_shard(number: u16, tensor: &str, architecture: &str) -> Vec<u8> {
     let u16 =
         |key: &str, value: u16| [&string(key.as_bytes())[..], &2_u32.to_le_bytes(), &value.to_le_bytes()].concat();
     let total = [&string(b"split.tensors.count")[..], &5_u32.to_le_bytes(), &2_i32.to_le_bytes()].concat();

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::file;
+use crate::gguf::split_shard;
 use crate::{Run, run, sound};
 
 fn austen() -> String {
@@ -100,6 +101,95 @@ fn a_file_that_is_rejected_is_so_for_every_command() {
         let told = [out, err].concat();
         assert_eq!((code, told.matches("ST-SIZE-MISMATCH").count()), (1, 1), "{args:?}: {told}");
     }
+}
+
+/// A folder with a split GGUF model and a sharded safetensors one, both in two files.
+fn in_parts() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let save = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+    for (number, tensor) in [(0, "a"), (1, "b")] {
+        save(&format!("g-0000{}-of-00002.gguf", number + 1), &split_shard(number, tensor, "gpt2"));
+        let header = format!(r#"{{"{tensor}":{{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}}}"#);
+        save(&format!("s-0000{}-of-00002.safetensors", number + 1), &file(&header, &[0; 4]));
+    }
+    let map = r#"{"a":"s-00001-of-00002.safetensors","b":"s-00002-of-00002.safetensors"}"#;
+    save("s.safetensors.index.json", format!(r#"{{"metadata":{{"total_size":8}},"weight_map":{map}}}"#).as_bytes());
+    folder
+}
+
+#[test]
+fn a_part_that_is_taken_alone_is_said_to_be_one() {
+    let folder = in_parts();
+    for (part, number, whole) in [
+        ("g-00002-of-00002.gguf", 2, "g-00001-of-00002.gguf"),
+        ("s-00001-of-00002.safetensors", 1, "s.safetensors.index.json"),
+        ("s-00002-of-00002.safetensors", 2, "s.safetensors.index.json"),
+    ] {
+        let note = format!(
+            "tensorgate: note: {part} is file {number} of 2 of a model, and the others were not looked at: name {whole} for \
+             all of it\n"
+        );
+        for args in [
+            &["hash", part][..],
+            &["inspect", part],
+            &["inspect", part, "--json"],
+            &["diff", "--values", part, whole],
+        ] {
+            assert_eq!(run(folder.path(), args).err, note, "{args:?}");
+        }
+        for args in [
+            &["hash", whole][..],
+            &["inspect", whole],
+            &["diff", whole, whole],
+            &["diff", "-q", "--values", part, whole],
+        ] {
+            assert_eq!(run(folder.path(), args).err, "", "{args:?}");
+        }
+    }
+    // A name by which the others cannot be found.
+    fs::rename(folder.path().join("g-00001-of-00002.gguf"), folder.path().join("g.gguf")).unwrap();
+    let shown = run(folder.path(), &["inspect", "g.gguf"]);
+    assert!(
+        shown.err.ends_with(
+            "g.gguf is file 1 of 2 of a model, and the others were not looked at: its name does not tell theirs\n"
+        ),
+        "{}",
+        shown.err
+    );
+}
+
+/// What is not there says nothing of what is: nobody rejects a model for it.
+#[test]
+fn a_model_without_one_of_its_files_ends_every_command_in_the_same_way() {
+    let folder = in_parts();
+    for lost in ["g-00002-of-00002.gguf", "s-00002-of-00002.safetensors"] {
+        fs::remove_file(folder.path().join(lost)).unwrap();
+    }
+    for model in ["g-00001-of-00002.gguf", "s.safetensors.index.json"] {
+        for args in [
+            &["hash", model][..],
+            &["diff", model, model],
+            &["convert", model, "new.safetensors"],
+            &["quantize", model, "new.gguf", "--type=q8_0"],
+            &["generate", model, "x"],
+            &["bench", model],
+        ] {
+            let Run { code, out, err } = run(folder.path(), args);
+            assert_eq!((code, out.as_str()), (2, ""), "{args:?}: {err}");
+            assert!(err.contains("missing") || err.contains("is not there"), "{args:?}: {err}");
+        }
+        for command in ["check", "inspect"] {
+            assert_eq!(run(folder.path(), &[command, model]).code, 0, "{command} {model}");
+        }
+    }
+}
+
+#[test]
+fn what_is_rejected_in_a_folder_is_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("model.safetensors"), b"x").unwrap();
+    let hashed = run(folder.path(), &["hash", "."]);
+    assert!(hashed.code == 1 && hashed.out.contains("FT-TEXT"), "{}{}", hashed.out, hashed.err);
 }
 
 #[test]

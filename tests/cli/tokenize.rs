@@ -23,6 +23,12 @@ fn text_to_ids_and_back() {
     assert_eq!(run(folder, &["tokenize", "--vocab", &vocab, "--merges", &merges, text]).out, shown.out);
     assert_eq!(pipe(text.as_bytes(), &["tokenize", "-t", &model]).out, shown.out);
     assert_eq!(run(folder, &["tokenize", "-t", &model, "--count", text]).out, "20\n");
+    let one_by_one: Vec<&str> = want.split(' ').collect();
+    for ids in [&[want][..], &one_by_one] {
+        assert_eq!(run(folder, &[&["tokenize", "-t", &model, "--decode"], ids].concat()).out, text);
+    }
+    let several = run(folder, &["tokenize", "-t", &model, "It", "is"]);
+    assert!(several.code == 2 && several.err.contains("put it in quotes"), "{}", several.err);
     assert_eq!(pipe(want.as_bytes(), &["tokenize", "-t", &model, "--decode"]).out, text);
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), text).unwrap();

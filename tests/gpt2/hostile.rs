@@ -120,7 +120,7 @@ fn prefixes_masks_and_heads() {
     untied.config.insert_str(1, "\"tie_word_embeddings\":false,");
     assert_eq!(untied.problems(), ["tensor lm_head.weight is missing"]);
     let stranger = Made::new("").with("score.weight", Dtype::F32, &[2, 8]);
-    assert_eq!(stranger.load().unwrap().notes(), ["1 tensors are not used, among them score.weight"]);
+    assert_eq!(stranger.load().unwrap().notes(), ["tensors that are not used: 1, the first score.weight"]);
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn saved_bytes_are_not_trusted() {
     assert!(matches!(refused(&wild), Err(RunError::Token { vocabulary: 512, .. })));
     // More than the context has room for.
     let small = tiny(RunOptions { context: 3, ..RunOptions::default() });
-    assert_eq!(small.restore(&good).map(drop), Err(RunError::ContextFull(3)));
+    assert_eq!(small.restore(&good).map(drop), Err(RunError::ContextFull { tokens: 4, room: 3 }));
     let other = runner_of("tinyB-plain");
     assert_eq!(other.restore(&good).map(drop), Err(RunError::Session(SessionError::OtherModel)));
 }
@@ -224,7 +224,7 @@ fn a_full_context_ends_the_text_or_slides() {
     assert_eq!(run.finish(), Some(Finish::Context));
     let mut long = runner.session().unwrap();
     let mut run = runner.generate(&mut long, &text(17), &stop).unwrap();
-    assert_eq!(run.next().unwrap().unwrap_err(), RunError::ContextFull(16));
+    assert_eq!(run.next().unwrap().unwrap_err(), RunError::ContextFull { tokens: 17, room: 16 });
     assert!(run.next().is_none());
 
     let slide = GenerateOptions { overflow: Overflow::Slide { keep: 4 }, ..stop };
@@ -296,7 +296,7 @@ fn what_cannot_be_run_is_an_error() {
     assert_eq!(one.push(&[1, 512]), Err(RunError::Token { id: 512, vocabulary: 512 }));
     assert!(one.tokens().is_empty());
     one.push(&text(65)).unwrap();
-    assert_eq!(runner.logits(&mut one), Err(RunError::ContextFull(64)));
+    assert_eq!(runner.logits(&mut one), Err(RunError::ContextFull { tokens: 65, room: 64 }));
     let model = Gpt2::open(here("models/austen")).unwrap();
     let small = RunOptions { memory_limit: 20_000, ..RunOptions::default() };
     assert!(matches!(Runner::new(&model, &small), Err(RunError::Memory(Problem::Memory { limit: 20_000, .. }))));

@@ -14,6 +14,7 @@ pub use self::folder::{FolderLie, Shard};
 
 use super::index::Built;
 use super::lies::{Lie, Told};
+use super::lies_text;
 use super::tokens::{Role, Tokens};
 
 /// Makes a lie of an index.
@@ -23,15 +24,15 @@ pub type Teller = fn(&Built, &mut Unstructured<'_>) -> Told;
 pub const LIES: &[(&str, Teller)] = &[
     ("nothing", text::nothing),
     ("not an object", text::not_an_object),
-    ("not UTF-8", text::not_utf8),
-    ("something behind it", text::trailing),
-    ("cut", text::cut),
-    ("no key", text::no_key),
-    ("no colon", text::no_colon),
-    ("no comma", text::no_comma),
-    ("control character", text::control),
-    ("bad escape", text::bad_escape),
-    ("lone surrogate", text::lone_surrogate),
+    ("not UTF-8", lies_text::not_utf8),
+    ("something behind it", lies_text::trailing),
+    ("cut", lies_text::cut),
+    ("no key", lies_text::no_key),
+    ("no colon", lies_text::no_colon),
+    ("no comma", lies_text::no_comma),
+    ("control character", lies_text::control),
+    ("bad escape", lies_text::bad_escape),
+    ("lone surrogate", lies_text::lone_surrogate),
     ("no value", text::no_value),
     ("unknown field", schema::unknown_field),
     ("no map", schema::no_map),

@@ -8,7 +8,7 @@ use tensorgate::{ErrorKind, Limits};
 
 use super::render::Built;
 use super::tokens::Tokens;
-use super::{lies_json, lies_layout, lies_schema};
+use super::{lies_json, lies_layout, lies_schema, lies_text};
 
 /// A file with one fault.
 #[derive(Clone, Debug)]
@@ -39,15 +39,15 @@ pub const LIES: &[(&str, Teller)] = &[
     ("white space first", lies_json::leading_space),
     ("not an object", lies_json::not_an_object),
     ("no header", lies_json::no_header),
-    ("not UTF-8", lies_json::not_utf8),
-    ("something after the header", lies_json::trailing),
-    ("cut inside the header", lies_json::cut),
-    ("no key", lies_json::no_key),
-    ("no colon", lies_json::no_colon),
-    ("no comma", lies_json::no_comma),
-    ("control character", lies_json::control),
-    ("bad escape", lies_json::bad_escape),
-    ("lone surrogate", lies_json::lone_surrogate),
+    ("not UTF-8", lies_text::not_utf8),
+    ("something after the header", lies_text::trailing),
+    ("cut inside the header", lies_text::cut),
+    ("no key", lies_text::no_key),
+    ("no colon", lies_text::no_colon),
+    ("no comma", lies_text::no_comma),
+    ("control character", lies_text::control),
+    ("bad escape", lies_text::bad_escape),
+    ("lone surrogate", lies_text::lone_surrogate),
     ("odd integer", lies_json::odd_integer),
     ("integer over 64 bits", lies_json::huge_integer),
     ("name twice", lies_schema::name_twice),

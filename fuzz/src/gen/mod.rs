@@ -8,6 +8,7 @@ pub mod lies;
 mod lies_json;
 mod lies_layout;
 mod lies_schema;
+mod lies_text;
 pub mod model;
 pub mod render;
 pub mod tokens;

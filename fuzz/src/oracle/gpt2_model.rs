@@ -75,7 +75,7 @@ fn run(model: &Gpt2, flags: u8) -> Result<Vec<u32>, RunError> {
     match &ids {
         Ok(ids) => assert!(ids.iter().all(|id| usize::try_from(*id).expect("fits") < vocabulary)),
         Err(RunError::NotFinite(Place::Layer(layer))) => assert!(*layer < model.config().n_layer()),
-        Err(RunError::NotFinite(_) | RunError::Memory(_) | RunError::ContextFull(_)) => {}
+        Err(RunError::NotFinite(_) | RunError::Memory(_) | RunError::ContextFull { .. }) => {}
         Err(other) => panic!("{other}"),
     }
     let saved = session.save()?;

@@ -30,7 +30,8 @@ const EXITS: &str = "\
 Exit codes:
   0  it was done
   1  a file was rejected, lacks what was asked for, or has what is not allowed
-  2  a file could not be read or written, or the command line is wrong
+  2  a file could not be read or written, or one of the model is not there, or
+     the command line is wrong
   129, 130, 143
      SIGHUP, Ctrl-C or SIGTERM ended the work; nothing is left behind";
 

@@ -46,8 +46,9 @@ Examples:
 Exit codes:
   0  every file was accepted; with hash --verify, diff: nothing differs
   1  at least one file was rejected; with hash --verify, diff: something does
-  2  none was rejected, but a file could not be read; or there was nothing to
-     check, the output was closed early, or the command line is wrong
+  2  none was rejected, but a file could not be read, or one of a model that
+     is needed is not there; or there was nothing to check, the output was
+     closed early, or the command line is wrong
   129, 130, 143
      long work was ended by SIGHUP, Ctrl-C or SIGTERM; nothing is left behind";
 
@@ -70,7 +71,7 @@ const TOKENIZE: &str = "\
 Examples:
   tensorgate tokenize --tokenizer gpt2/ \"It is a truth\"
   echo \"It is a truth\" | tensorgate tokenize --tokenizer model.gguf --count
-  tensorgate tokenize --tokenizer gpt2/ --decode \"40 83 363\"";
+  tensorgate tokenize --tokenizer gpt2/ --decode 40 83 363";
 
 /// Says whether model files can be trusted, and what is in them.
 ///
@@ -177,9 +178,9 @@ fn levels(text: &str) -> Result<usize, String> {
 #[command(after_help = TOKENIZE)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Tokenize {
-    /// Text, or ids with --decode; standard input where it is missing.
+    /// Text, in quotes where it has spaces, or ids with --decode; standard input where it is missing.
     #[arg(value_name = "TEXT", conflicts_with = "file")]
-    pub(crate) text: Option<String>,
+    pub(crate) text: Vec<String>,
 
     /// Read the text, or the ids, from a file; "-" is standard input.
     #[arg(long, short, value_name = "FILE")]

@@ -58,6 +58,9 @@ pub(crate) fn run(args: &Diff) -> io::Result<Exit> {
             return Ok(Exit::Trouble);
         }
     };
+    if !args.quiet {
+        [&a, &b].into_iter().for_each(Side::tell_part);
+    }
     let pairing = Pairing::of(&a, &b, args.names != Names::Keep);
     // Where nothing is to be told, the first difference is enough.
     let decided = !pairing.is_complete()

@@ -96,6 +96,12 @@ impl Running {
     }
 
     fn runner(&self, model: &Gpt2) -> io::Result<Runner> {
+        let known = model.config().n_positions();
+        if let Some(asked) = self.context.filter(|asked| asked.get() > known) {
+            crate::complain(&format!(
+                "note: the model knows {known} positions: --context {asked} is taken as {known}"
+            ));
+        }
         let options = RunOptions {
             threads: self.threads.map_or(0, usize::from),
             batch: self.batch.get(),
@@ -138,6 +144,9 @@ pub(crate) fn load(path: Option<&Path>, running: &Running) -> io::Result<Loaded>
             }
             error => named(path, &error),
         });
+        if let (Ok(model), Ok(thread)) = (&model, &started) {
+            model.touch(|| !thread.is_finished());
+        }
         // Where there is no room for a thread, one after the other.
         (model, started.map_or_else(|_| beside(), |thread| thread.join().unwrap_or(Ok(None))))
     });

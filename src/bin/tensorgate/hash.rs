@@ -31,6 +31,7 @@ pub(crate) fn run(args: &Hash) -> io::Result<Exit> {
         Ok(side) => side,
         Err(lost) => return lost.tell(&mut out, args.json),
     };
+    side.tell_part();
     let with_files = !args.tensors && wanted.as_ref().is_none_or(Manifest::has_files);
     let found = digest::manifest(&side.parts, with_files, &work, &text::path(&args.path));
     if let Some(exit) = work.exit() {

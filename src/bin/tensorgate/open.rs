@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use tensorgate::ErrorKind;
+use tensorgate::gguf::SplitErrorKind;
 use tensorgate::model::{Model, ModelError, ModelErrorKind, Options};
 
 use crate::args::Reading;
@@ -27,8 +29,12 @@ pub(crate) fn why(error: &ModelError) -> String {
     if text.contains(code) { text } else { format!("{text} ({code})") }
 }
 
-/// Whether the model was read, and is not what it says it is.
+/// Whether the model was read, and is not what it says it is. A file of it that is not there says nothing of the others.
 pub(crate) fn is_refusal(error: &ModelError) -> bool {
-    let kind = error.kind();
-    matches!(kind, ModelErrorKind::Invalid { .. } | ModelErrorKind::Disagreement { .. } | ModelErrorKind::Split(_))
+    match error.kind() {
+        ModelErrorKind::Invalid { .. } => true,
+        ModelErrorKind::Disagreement { error, .. } => error.kind() != ErrorKind::IxShardMissing,
+        ModelErrorKind::Split(error) => error.kind() != SplitErrorKind::Missing,
+        _ => false,
+    }
 }

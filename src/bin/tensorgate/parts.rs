@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use tensorgate::file::{Head, ReadError};
-use tensorgate::gguf::{self, Endian, GgmlType, ShardName};
+use tensorgate::gguf::{self, Endian, GgmlType, ShardName, SplitKeys};
 use tensorgate::model::ElementType;
 use tensorgate::scan::Scan;
 use tensorgate::{Dtype, Shape, Span, safetensors};
@@ -281,6 +281,35 @@ pub(crate) fn siblings(path: &Path, header: &gguf::Header<'_>) -> Vec<PathBuf> {
     let first = name.filter(|name| split && name.number() == 1);
     let others = first.into_iter().flat_map(|name| (2..=name.count()).filter_map(move |n| name.sibling(n)));
     others.map(|name| path.with_file_name(name.to_string())).collect()
+}
+
+/// Where a file is a part of a model and is taken alone: which part, and what to name for the whole, in a sentence.
+pub(crate) fn alone(path: &Path, model: &Model<'_>) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    // Both formats number their files in the same way.
+    let as_gguf = name.strip_suffix(".safetensors").map(|stem| format!("{stem}.gguf"));
+    let numbered = ShardName::parse(as_gguf.as_deref().unwrap_or(name));
+    let (number, count, whole) = match model {
+        Model::Index(..) => return None,
+        Model::Gguf(header) => {
+            let keys = SplitKeys::of(header).ok().flatten().filter(|keys| keys.count() > 1)?;
+            if !siblings(path, header).is_empty() {
+                return None;
+            }
+            let first = numbered.and_then(|name| name.sibling(1)).map(|first| first.to_string());
+            (u32::from(keys.number()).saturating_add(1), u32::from(keys.count()), first)
+        }
+        Model::SafeTensors(_) => {
+            let numbered = numbered.filter(|name| as_gguf.is_some() && name.count() > 1)?;
+            (numbered.number(), numbered.count(), Some(format!("{}.safetensors.index.json", numbered.prefix())))
+        }
+    };
+    let whole = match whole.filter(|_| number > 1 || matches!(model, Model::SafeTensors(_))) {
+        Some(whole) => format!("name {} for all of it", text::ascii(&whole)),
+        None => "its name does not tell theirs".to_owned(),
+    };
+    let path = text::path(path);
+    Some(format!("note: {path} is file {number} of {count} of a model, and the others were not looked at: {whole}"))
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use tensorgate::model::{Model as Whole, Options as Opening};
+use tensorgate::model::Model as Whole;
 
 use crate::judge::{Options, judge};
-use crate::parts::{Part, gap, parts};
+use crate::parts::{Part, alone, gap, parts};
 use crate::report::{Format, Report, Summary, human, json};
 use crate::walk::Source;
 use crate::{Exit, complain, output, text};
@@ -18,6 +18,8 @@ pub(crate) struct Side {
     pub(crate) path: PathBuf,
     pub(crate) parts: Vec<Part>,
     pub(crate) is_gguf: bool,
+    /// That it is a part of a model, where it is one.
+    alone: Option<String>,
 }
 
 /// Why there is no model to work on.
@@ -32,9 +34,10 @@ pub(crate) enum Lost {
 impl Side {
     /// Judges the model at a path, which may be a folder, and opens all files of it.
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, Lost> {
-        let path = if path.is_dir() { inside(path, options)? } else { path.to_owned() };
-        let mut opened = None;
+        let path = Whole::locate(path).map_err(|error| Lost::Incomplete(crate::open::why(&error)))?;
+        let (mut opened, mut by_itself) = (None, None);
         let report = judge(&Source::named(&path), options, None, &mut |report, model, head| {
+            by_itself = alone(&path, &model);
             opened = Some(match gap(report, &model) {
                 Some(gap) => Err(Lost::Incomplete(gap)),
                 None => parts(report, &model, head, options).map_err(Lost::Report),
@@ -49,16 +52,15 @@ impl Side {
             let what = format!("{path}: a tensor's type is not known, so that nobody knows where its data ends");
             return Err(Lost::Incomplete(what));
         }
-        Ok(Self { path, parts, is_gguf: report.format == Format::Gguf })
+        Ok(Self { path, parts, is_gguf: report.format == Format::Gguf, alone: by_itself })
     }
-}
 
-/// The file that stands for the one model in a folder.
-fn inside(folder: &Path, options: &Options) -> Result<PathBuf, Lost> {
-    let opening = Opening::default().with_limits(options.limits);
-    let model = Whole::open_with(folder, &opening).map_err(|error| Lost::Incomplete(crate::open::why(&error)))?;
-    let own = model.index_path().or_else(|| Some(model.files().first()?.path()));
-    own.map(Path::to_owned).ok_or_else(|| Lost::Incomplete(format!("{}: no model", text::path(folder))))
+    /// Says that it is a part of a model, where it is one.
+    pub(crate) fn tell_part(&self) {
+        if let Some(note) = &self.alone {
+            complain(note);
+        }
+    }
 }
 
 impl Lost {

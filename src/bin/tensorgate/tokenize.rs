@@ -110,9 +110,15 @@ fn from_gguf(path: &Path) -> Result<Tokenizer, Stop> {
 /// The text to encode, or the ids to decode.
 fn input(args: &Tokenize) -> Result<Vec<u8>, Stop> {
     let mut bytes = Vec::new();
-    match (&args.text, &args.file) {
-        (Some(text), _) => return Ok(text.as_bytes().to_vec()),
-        (None, Some(path)) if path.as_os_str() != "-" => {
+    match (args.text.as_slice(), &args.file) {
+        ([text], _) => return Ok(text.as_bytes().to_vec()),
+        ([_, ..], _) if args.decode => return Ok(args.text.join(" ").into_bytes()),
+        ([_, ..], _) => {
+            return Err(Stop::Trouble(
+                "there is more than one text: put it in quotes where it has spaces".to_owned(),
+            ));
+        }
+        ([], Some(path)) if path.as_os_str() != "-" => {
             let mut file = File::open(path).map_err(|error| Stop::trouble(path, error))?;
             file.read_to_end(&mut bytes).map_err(|error| Stop::trouble(path, error))?;
         }

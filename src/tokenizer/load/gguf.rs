@@ -50,12 +50,12 @@ fn place(header: &Header<'_>, key: &str) -> u64 {
 }
 
 /// The strings of an array, and the offset of each one's length.
-fn strings<'a>(array: &Array<'a>) -> Result<impl Iterator<Item = (Result<&'a str, ()>, u64)>, ValueError> {
+fn strings<'a>(array: &Array<'a>) -> Result<impl Iterator<Item = (&'a [u8], u64)>, ValueError> {
     let mut at = array.at();
     Ok(array.strings()?.map(move |text| {
         let start = at;
         at = at.saturating_add(8).saturating_add(num::widen(text.bytes().len()));
-        (core::str::from_utf8(text.bytes()).map_err(|_| ()), start)
+        (text.bytes(), start)
     }))
 }
 
@@ -94,8 +94,7 @@ pub(in super::super) fn model(header: &Header<'_>, limits: &Limits) -> Result<Mo
     let mut vocab = builder.finish(Seed::of(tokens.bytes()), end)?;
     let mut reader = MergeReader::new(&vocab);
     for (text, at) in strings(&merges).map_err(wrong(MERGES))? {
-        let text = text.map_err(|()| refuse(Kind::MergeUtf8, at))?;
-        reader.take(text.chars()).map_err(|kind| refuse(kind, at))?;
+        reader.take_text(text).map_err(|kind| refuse(kind, at))?;
     }
     let all = reader.finish(SOURCE, end)?;
     if types.is_none() {
@@ -120,6 +119,9 @@ fn read_tokens(
         return Err(refuse(Kind::TypeCount, types.at()));
     }
     let mut builder = Builder::new(limits.vocab_tokens(), SOURCE);
+    // Every token has a length of eight bytes in front of it.
+    let lengths = tokens.len().saturating_mul(8);
+    builder.expect(tokens.len(), tokens.bytes().len().saturating_sub(lengths), tokens.at())?;
     let mut types = types.map(|types| types.iter());
     for ((text, at), id) in strings(tokens).map_err(wrong_tokens)?.zip(0..) {
         let kind = types.as_mut().and_then(Iterator::next).map_or(Ok(1), |kind| kind.i64());
@@ -132,10 +134,10 @@ fn read_tokens(
             6 => return Err(refuse(Kind::Unsupported("byte tokens"), at)),
             _ => return Err(refuse(Kind::TypeUnknown, at)),
         };
-        let text = text.map_err(|()| refuse(Kind::TokenSymbol, at))?;
         if role == Role::Normal {
-            add_symbols(&mut builder, (Some(text), text.chars()), text.len(), (id, at, role), SOURCE)?;
+            add_symbols(&mut builder, (Some(text), "".chars()), text.len(), (id, at, role), SOURCE)?;
         } else {
+            let text = core::str::from_utf8(text).map_err(|_| refuse(Kind::TokenSymbol, at))?;
             builder.reserve(text.len(), at)?;
             builder.extend(text.as_bytes());
             builder.end(id, at, role)?;

@@ -233,7 +233,7 @@ fn check_ids(vocab: &Vocab, added: &[Added<'_>]) -> Result<(), TokenizerError> {
     for token in added.iter().filter(|token| !token.met) {
         let mut builder = Builder::new(2, SOURCE);
         let what = (0, token.at, Role::Normal);
-        let text = (token.content.as_str(), token.content.chars());
+        let text = (token.content.as_str().map(str::as_bytes), token.content.chars());
         let spelt = add_symbols(&mut builder, text, token.content.raw().len(), what, SOURCE);
         if spelt.is_ok() && builder.entry(0).is_some_and(|(bytes, _)| vocab.id_of(bytes).is_some()) {
             return Err(refuse(Kind::SpecialId, token.at));
@@ -258,7 +258,11 @@ fn take_merge(lexer: &mut Lexer<'_>, at: u64, reader: &mut MergeReader<'_>) -> R
     let refused = |kind| refuse(kind, at);
     if lexer.peek() == Some(b'"') {
         let text = lexer.string(ErrorKind::JsonValue).map_err(json)?;
-        return reader.take(text.chars()).map_err(refused);
+        let taken = match text.as_str() {
+            Some(plain) => reader.take_text(plain.as_bytes()),
+            None => reader.take(text.chars()),
+        };
+        return taken.map_err(refused);
     }
     let mut pair = [None; 2];
     let mut count = 0_usize;

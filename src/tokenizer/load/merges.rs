@@ -48,7 +48,7 @@ pub(super) fn read(bytes: &[u8], reader: &mut MergeReader<'_>) -> Result<(), Tok
             }
             continue;
         }
-        reader.take(line.text.chars()).map_err(|kind| refuse(kind, line, 0))?;
+        reader.take_text(line.text.as_bytes()).map_err(|kind| refuse(kind, line, 0))?;
     }
     Ok(())
 }

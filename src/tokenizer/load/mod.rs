@@ -24,23 +24,49 @@ fn check_len(text: &[u8], source: Source, limits: &Limits) -> Result<(), Tokeniz
     }
 }
 
+/// Gives `put` the bytes that a text in byte symbols stands for, several at once where they can be. False where there is
+/// something else in the text, be it no UTF-8.
+#[inline]
+fn each_byte(mut text: &[u8], mut put: impl FnMut(&[u8])) -> bool {
+    loop {
+        let run = text.iter().take_while(|byte| matches!(byte, b'!'..=b'~')).count();
+        let Some((run, rest)) = text.split_at_checked(run) else { return false };
+        if !run.is_empty() {
+            put(run);
+        }
+        // The other symbols take two bytes each.
+        let ([lead @ 0xC2..=0xC5, next @ 0x80..=0xBF], rest) = (match rest.split_first_chunk::<2>() {
+            Some((pair, rest)) => (*pair, rest),
+            None => return rest.is_empty(),
+        }) else {
+            return false;
+        };
+        let code = u32::from(lead & 0x1F) << 6 | u32::from(next & 0x3F);
+        let Some(byte) = char::from_u32(code).and_then(byte_of) else { return false };
+        put(&[byte]);
+        text = rest;
+    }
+}
+
 /// Adds a token that is written in byte symbols. What it is made of is `chars`, `plain` where that is the text itself.
 fn add_symbols(
     builder: &mut Builder,
-    (plain, chars): (Option<&str>, impl Iterator<Item = char>),
+    (plain, chars): (Option<&[u8]>, impl Iterator<Item = char>),
     len: usize,
     (id, at, role): (u64, u64, Role),
     source: Source,
 ) -> Result<(), TokenizerError> {
     builder.reserve(len, at)?;
+    let wrong = TokenizerError::new(Kind::TokenSymbol, source, at);
     match plain {
-        Some(text) if text.bytes().all(|byte| matches!(byte, b'!'..=b'~')) => builder.extend(text.as_bytes()),
-        _ => {
+        Some(text) => {
+            if !each_byte(text, |bytes| builder.extend(bytes)) {
+                return Err(wrong);
+            }
+        }
+        None => {
             for symbol in chars {
-                let Some(byte) = byte_of(symbol) else {
-                    return Err(TokenizerError::new(Kind::TokenSymbol, source, at));
-                };
-                builder.extend(&[byte]);
+                builder.extend(&[byte_of(symbol).ok_or(wrong)?]);
             }
         }
     }
@@ -61,6 +87,22 @@ impl<'v> MergeReader<'v> {
         Self { vocab, merges: Vec::new(), bytes: Vec::new() }
     }
 
+    /// Takes a merge that is the text itself.
+    fn take_text(&mut self, text: &[u8]) -> Result<(), Kind> {
+        self.bytes.clear();
+        self.bytes.try_reserve(text.len()).map_err(|_| Kind::Memory)?;
+        let middle = text.iter().position(|byte| *byte == b' ').unwrap_or(text.len());
+        let (left, right) = text.split_at_checked(middle).unwrap_or((text, &[]));
+        let is_left = each_byte(left, |bytes| self.bytes.extend_from_slice(bytes));
+        let middle = self.bytes.len();
+        let is_right = each_byte(right.get(1..).unwrap_or_default(), |bytes| self.bytes.extend_from_slice(bytes));
+        if is_left && is_right && middle > 0 && middle < self.bytes.len() {
+            return self.add(middle);
+        }
+        // What is wrong with it is said by reading it character by character.
+        self.take(core::str::from_utf8(text).map_err(|_| Kind::MergeUtf8)?.chars())
+    }
+
     /// Takes a merge: two symbols with a blank between them.
     fn take(&mut self, chars: impl Iterator<Item = char>) -> Result<(), Kind> {
         self.bytes.clear();
@@ -75,7 +117,12 @@ impl<'v> MergeReader<'v> {
             self.bytes.try_reserve(1).map_err(|_| Kind::Memory)?;
             self.bytes.push(byte_of(symbol).ok_or(Kind::MergeSymbol)?);
         }
-        let (left, right) = middle.and_then(|middle| self.bytes.split_at_checked(middle)).ok_or(Kind::MergeForm)?;
+        self.add(middle.ok_or(Kind::MergeForm)?)
+    }
+
+    /// Takes the merge of the bytes that were read, of which so many are the left symbol's.
+    fn add(&mut self, middle: usize) -> Result<(), Kind> {
+        let (left, right) = self.bytes.split_at_checked(middle).ok_or(Kind::MergeForm)?;
         if left.is_empty() || right.is_empty() {
             return Err(Kind::MergeForm);
         }

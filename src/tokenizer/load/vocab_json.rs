@@ -19,7 +19,7 @@ pub(super) fn add(
     what: (u64, u64, Role),
     source: Source,
 ) -> Result<(), TokenizerError> {
-    add_symbols(builder, (name.as_str(), name.chars()), name.raw().len(), what, source)
+    add_symbols(builder, (name.as_str().map(str::as_bytes), name.chars()), name.raw().len(), what, source)
 }
 
 /// The model in `vocab.json` and `merges.txt`.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tensorgate::gpt2::{Finish, GenerateOptions, Overflow, Runner, SampleOptions, Sampler, Session, StopStrings};
+use tensorgate::gpt2::{
+    Finish, GenerateOptions, Overflow, RunError, Runner, SampleOptions, Sampler, Session, StopStrings,
+};
 use tensorgate::tokenizer::{StreamDecoder, Tokenizer};
 
 use super::{Loaded, Running, load, of_model, rate, tell_notes};
@@ -254,6 +256,13 @@ impl Report {
     }
 }
 
+/// An error, with what can be done where the text is too long; the model knows so many positions.
+fn advised(error: RunError, most: usize) -> io::Error {
+    let RunError::ContextFull { room, .. } = error else { return io::Error::other(error) };
+    let more = if room < most { format!(", give it more with --context (up to {most})") } else { String::new() };
+    io::Error::other(format!("{error}: shorten the text{more}, or let --slide drop the middle of it"))
+}
+
 /// A session and all that it takes to go on with it.
 struct Writer<'a> {
     runner: &'a mut Runner,
@@ -297,9 +306,10 @@ impl Writer<'_> {
         let run = self.runner.generate(&mut self.session, ids, &self.options);
         let mut run = run.map_err(io::Error::other)?;
         let ends = run.session().model().config().eos().to_vec();
+        let most = run.session().model().config().n_positions();
         let mut first = started;
         for choice in run.by_ref() {
-            let choice = choice.map_err(io::Error::other)?;
+            let choice = choice.map_err(|error| advised(error, most))?;
             if report.made == 0 {
                 first = Instant::now();
                 report.first = first.duration_since(started).as_secs_f64();

@@ -12,8 +12,8 @@ use super::values;
 use crate::judge::{Model, Options};
 use crate::parts::{self, Part};
 use crate::report::Report;
-use crate::text;
 use crate::work::Work;
+use crate::{complain, text};
 
 /// The shards that are there, with their tensors.
 #[derive(Debug, Default)]
@@ -41,6 +41,9 @@ impl Shards {
             _ => Vec::new(),
         };
         if others.is_empty() && !matches!(model, Model::Index(..)) {
+            if let Some(note) = parts::alone(&report.path, model) {
+                complain(&note);
+            }
             return Ok(Self::default());
         }
         let parts = parts::parts(report, model, head, options)?;

@@ -23,8 +23,8 @@ pub(super) trait Spelt {
 }
 
 /// A lie in these tokens, at an offset as they count them.
-fn told<B: Spelt>(built: &B, tokens: &Tokens, kind: ErrorKind, at: u64) -> Told {
-    Ok(Some((built.file(&tokens.text()), kind, at - FRAME + B::START)))
+fn told<B: Spelt>(built: &B, tokens: &Tokens, kind: ErrorKind, at: u64) -> (Vec<u8>, ErrorKind, u64) {
+    (built.file(&tokens.text()), kind, at - FRAME + B::START)
 }
 
 /// A byte that begins no UTF-8 sequence, between any two characters of the text.
@@ -47,7 +47,7 @@ pub(super) fn trailing<B: Spelt>(built: &B, u: &mut Unstructured<'_>) -> Told {
     let mut tokens = built.tokens().clone();
     let place = u.int_in_range(last_brace(&tokens) + 1..=tokens.0.len())?;
     let at = tokens.replace(place..place, &[*u.choose(b"\0{}x,\x0b\x0c\x7f")?]);
-    told(built, &tokens, ErrorKind::JsonTrailing, at)
+    Ok(Some(told(built, &tokens, ErrorKind::JsonTrailing, at)))
 }
 
 /// The text ends before the outermost object does, though not inside an escape (which is told as such), a word or a number.
@@ -73,7 +73,7 @@ pub(super) fn no_key<B: Spelt>(built: &B, u: &mut Unstructured<'_>) -> Told {
     let comma = tokens.replace(close..close, b",");
     // In an empty object the comma itself stands where a key or the end should.
     let at = if matches!(before, Some(Role::Open(_))) { comma } else { tokens.at(close + 1) };
-    told(built, &tokens, ErrorKind::JsonKey, at)
+    Ok(Some(told(built, &tokens, ErrorKind::JsonKey, at)))
 }
 
 /// Something else than a colon behind a key.
@@ -93,7 +93,7 @@ fn swap<B: Spelt>(built: &B, u: &mut Unstructured<'_>, kind: ErrorKind, other: u
     let mut tokens = built.tokens().clone();
     let Some(place) = pick(u, &tokens.all(is))? else { return Ok(None) };
     let at = tokens.replace(place..place + 1, &[other]);
-    told(built, &tokens, kind, at)
+    Ok(Some(told(built, &tokens, kind, at)))
 }
 
 /// Bytes put into a string, between two of its characters.
@@ -103,7 +103,7 @@ fn into_string<B: Spelt>(built: &B, u: &mut Unstructured<'_>, kind: ErrorKind, b
     let unit = *u.choose(&tokens.0[place].units)?;
     let at = tokens.at(place) + unit as u64;
     tokens.0[place].bytes.splice(unit..unit, bytes.iter().copied());
-    told(built, &tokens, kind, at)
+    Ok(Some(told(built, &tokens, kind, at)))
 }
 
 /// A raw control character in a string.

@@ -165,6 +165,7 @@ impl Act {
     fn pack_q8(&mut self) {
         let (rows, len, most, level) = (self.rows, self.len, self.tall(), self.level());
         self.words.clear();
+        self.halves.clear();
         if rows < MANY || level <= Level::PORTABLE {
             self.part_halves();
             return;
@@ -187,8 +188,7 @@ impl Act {
 
     /// Brings the first halves of four times 32 whole numbers together, and the second ones.
     fn part_halves(&mut self) {
-        self.halves.clear();
-        if !self.level().is_512() {
+        if !cfg!(target_arch = "x86_64") || self.level() <= Level::PORTABLE {
             return;
         }
         let len = self.len;

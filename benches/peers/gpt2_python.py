@@ -15,9 +15,10 @@ Prints medians of a prompt of 512 and of decoding 128 tokens one by one, in toke
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import time
+
+from gpt2 import ours_round
 
 PROMPT = [(17 * i + 3) % 50000 for i in range(512)]
 
@@ -80,13 +81,6 @@ def torch(kind, folder, threads):
     return once
 
 
-def ours(program, path, threads, extra):
-    command = [program, "bench", path, "--rounds", "1", "--threads", str(threads), "--json", *extra]
-    found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    rates = {(entry["what"], entry["tokens"]): entry["tokens_per_second"] for entry in found["measured"]}
-    return rates["prefill", 512], rates["decode", 128]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
@@ -104,7 +98,7 @@ def main():
         name, _, kind = options.peer.partition("-")
         theirs = torch(kind, options.folder, threads) if name == "torch" else ctranslate(options.folder, threads)
         rounds = [
-            (*ours(options.program, options.ours, threads, extra), *theirs()) for _ in range(options.rounds)
+            (*ours_round(options.program, options.ours, threads, extra)[:2], *theirs()) for _ in range(options.rounds)
         ]
         prefill, decode, their_prefill, their_decode = map(statistics.median, zip(*rounds))
         print(

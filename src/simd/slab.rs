@@ -116,7 +116,19 @@ pub(crate) fn want_large_pages<T>(place: &mut [MaybeUninit<T>]) {
 
 #[cfg(test)]
 mod tests {
+    use std::vec::Vec;
+
     use super::*;
+
+    #[test]
+    fn tables_in_large_pages_are_tables() {
+        for len in [0, 1000, LARGE / 8, LARGE] {
+            let mut all: Vec<u64> = Vec::with_capacity(len);
+            want_large_pages(all.spare_capacity_mut());
+            all.extend(0..u64::try_from(len).unwrap());
+            assert!(all.iter().zip(0..).all(|(item, n)| *item == n));
+        }
+    }
 
     #[test]
     fn a_slab_is_a_slice_of_its_own() {

@@ -10,7 +10,7 @@ use super::super::WeightType;
 use super::super::act::Row;
 use super::super::ahead;
 use super::super::unpack::six_bits;
-use super::{Eight, Eights, at};
+use super::{Eight, Eights, Facing, at};
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
@@ -22,14 +22,14 @@ fn load<T: bytemuck::Pod>(from: &[T; 32]) -> __m256i {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn load16(from: &[u8; 16]) -> __m128i {
+pub(super) fn load16(from: &[u8; 16]) -> __m128i {
     // SAFETY: 16 bytes are there; the load needs no alignment.
     unsafe { _mm_loadu_si128(from.as_ptr().cast()) }
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn floats(from: &[f32; 8]) -> __m256 {
+pub(super) fn floats(from: &[f32; 8]) -> __m256 {
     // SAFETY: 8 values are there; the load needs no alignment.
     unsafe { _mm256_loadu_ps(from.as_ptr()) }
 }
@@ -46,15 +46,16 @@ fn store(v: __m256) -> [f32; 8] {
 /// The F16 at byte `A` of each of eight blocks.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn halves<const A: usize, const B: usize>(blocks: &[[u8; B]; 8]) -> __m256 {
+pub(super) fn halves<const A: usize, const B: usize>(blocks: &[[u8; B]; 8]) -> __m256 {
     // Not through `map`: compiled in several units, its closure is a call for every block.
-    macro_rules! half {
-        ($block:expr) => {
-            i16::from_le_bytes(*at::<A, 2, B, u8>($block))
+    macro_rules! two {
+        ($a:expr, $b:expr) => {
+            _mm_unpacklo_epi16(load16(at::<A, 16, B, u8>($a)), load16(at::<A, 16, B, u8>($b)))
         };
     }
     let [a, b, c, d, e, f, g, h] = blocks;
-    _mm256_cvtph_ps(_mm_set_epi16(half!(h), half!(g), half!(f), half!(e), half!(d), half!(c), half!(b), half!(a)))
+    let (low, high) = (_mm_unpacklo_epi32(two!(a, b), two!(c, d)), _mm_unpacklo_epi32(two!(e, f), two!(g, h)));
+    _mm256_cvtph_ps(_mm_unpacklo_epi64(low, high))
 }
 
 /// The sums of fours of products of 32 weights (unsigned, at most 128) and activations, as floats.
@@ -87,7 +88,7 @@ fn small<const B: usize, const MIN: bool, const LESS: u8>(
     let mut all = Eights::<B>::new(row, act);
     while let Some(eight) = all.next() {
         let d = halves::<0, B>(eight.blocks);
-        let sum = floats(eight.sum);
+        let sum = floats(eight.act.sum);
         if MIN {
             rest = _mm256_fmadd_ps(halves::<2, B>(eight.blocks), sum, rest);
         }
@@ -95,8 +96,8 @@ fn small<const B: usize, const MIN: bool, const LESS: u8>(
             let less = _mm256_mul_ps(d, _mm256_set1_ps(-f32::from(LESS)));
             rest = _mm256_fmadd_ps(less, sum, rest);
         }
-        let scales = store(_mm256_mul_ps(d, floats(eight.scale)));
-        let pairs = eight.blocks.as_chunks::<2>().0.iter().zip(eight.q.as_chunks::<64>().0);
+        let scales = store(_mm256_mul_ps(d, floats(eight.act.scale)));
+        let pairs = eight.blocks.as_chunks::<2>().0.iter().zip(eight.act.q.as_chunks::<64>().0);
         for (([a, b], q), [s, t]) in pairs.zip(scales.as_chunks::<2>().0) {
             let (q, r) = (at::<0, 32, 64, i8>(q), at::<32, 32, 64, i8>(q));
             even = _mm256_fmadd_ps(one(a, load(q)), _mm256_set1_ps(*s), even);
@@ -156,7 +157,7 @@ fn q4_0(row: &[u8], act: Row<'_>) -> f32 {
     let mut all = Eights::<18>::new(row, Row { q: act.halves, ..act });
     // Scale 2i for four lanes and 2i + 1 for the others.
     let pick = |i: i32| _mm256_set_epi32(i + 1, i + 1, i + 1, i + 1, i, i, i, i);
-    while let Some(Eight { blocks, q, scale, sum }) = all.next() {
+    while let Some(Eight { blocks, act: Facing { q, scale, sum } }) = all.next() {
         let [a, b, c, d, e, f, g, h] = blocks;
         let own = halves::<0, 18>(blocks);
         rest = _mm256_fmadd_ps(own, floats(sum), rest);
@@ -212,19 +213,21 @@ fn one_half(half: &[u8; 2]) -> __m256 {
     _mm256_cvtph_ps(_mm_set1_epi16(i16::from_le_bytes(*half)))
 }
 
+/// The scales and minima of a Q4_K or Q5_K block.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+pub(super) fn scales_and_minima<const B: usize>(block: &[u8; B]) -> (__m256, __m256) {
+    let (scales, minima) = six_bits(at::<4, 12, B, u8>(block));
+    let minima = _mm256_mul_ps(bytes(minima), one_half(at::<2, 2, B, u8>(block)));
+    (_mm256_mul_ps(bytes(scales), one_half(at::<0, 2, B, u8>(block))), minima)
+}
+
 /// The scales of a Q4_K or Q5_K block times those of its activations; its minima go into `rest`.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn scales_and_minima<const B: usize>(
-    block: &[u8; B],
-    scale: &[f32; 8],
-    sum: &[f32; 8],
-    rest: &mut __m256,
-) -> [f32; 8] {
-    let (scales, minima) = six_bits(at::<4, 12, B, u8>(block));
-    let minima = _mm256_mul_ps(bytes(minima), one_half(at::<2, 2, B, u8>(block)));
+fn scales_of<const B: usize>(block: &[u8; B], scale: &[f32; 8], sum: &[f32; 8], rest: &mut __m256) -> [f32; 8] {
+    let (scales, minima) = scales_and_minima(block);
     *rest = _mm256_fnmadd_ps(minima, floats(sum), *rest);
-    let scales = _mm256_mul_ps(bytes(scales), one_half(at::<0, 2, B, u8>(block)));
     store(_mm256_mul_ps(scales, floats(scale)))
 }
 
@@ -236,7 +239,7 @@ fn q4_k(row: &[u8], act: Row<'_>) -> f32 {
     let acts =
         act.q.as_chunks::<256>().0.iter().zip(act.scale.as_chunks::<8>().0).zip(act.sum32.as_chunks::<8>().0);
     for (block, ((q, scale), sum)) in blocks.iter().zip(acts) {
-        let scales = scales_and_minima(block, scale, sum, &mut rest);
+        let scales = scales_of(block, scale, sum, &mut rest);
         let (groups, _) = at::<16, 128, 144, u8>(block).as_chunks::<32>();
         let (quants, _) = q.as_chunks::<32>();
         let parts = groups.iter().zip(quants.as_chunks::<2>().0).zip(scales.as_chunks::<2>().0);
@@ -259,7 +262,7 @@ fn q5_k(row: &[u8], act: Row<'_>) -> f32 {
     let acts =
         act.q.as_chunks::<256>().0.iter().zip(act.scale.as_chunks::<8>().0).zip(act.sum32.as_chunks::<8>().0);
     for (block, ((q, scale), sum)) in blocks.iter().zip(acts) {
-        let scales = scales_and_minima(block, scale, sum, &mut rest);
+        let scales = scales_of(block, scale, sum, &mut rest);
         // The fifth bits of the low nibbles at bit 0, those of the high ones at bit 1.
         let mut bits = load(at::<16, 32, 176, u8>(block));
         let (groups, _) = at::<48, 128, 176, u8>(block).as_chunks::<32>();

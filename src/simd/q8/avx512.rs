@@ -8,6 +8,7 @@ use core::arch::x86_64::*;
 
 use super::super::WeightType;
 use super::super::act::Row;
+use super::avx2::floats;
 use super::{at, in_pairs};
 
 mod large;
@@ -27,20 +28,6 @@ fn load<T: bytemuck::Pod>(from: &[T; 64]) -> __m512i {
 fn load32(from: &[u8; 32]) -> __m256i {
     // SAFETY: 32 bytes are there; the load needs no alignment.
     unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
-#[inline]
-fn load16(from: &[u8; 16]) -> __m128i {
-    // SAFETY: 16 bytes are there; the load needs no alignment.
-    unsafe { _mm_loadu_si128(from.as_ptr().cast()) }
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
-#[inline]
-fn floats(from: &[f32; 8]) -> __m256 {
-    // SAFETY: 8 values are there; the load needs no alignment.
-    unsafe { _mm256_loadu_ps(from.as_ptr()) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]

@@ -36,67 +36,6 @@ fn part<const A: usize, const B: usize>(blocks: &[[u8; B]; 8]) -> &[u8; 64] {
     unsafe { &*start.cast::<[u8; 64]>() }
 }
 
-/// Eight blocks of 32 facing their activations.
-#[cfg(target_arch = "x86_64")]
-struct Eight<'a, const B: usize> {
-    blocks: &'a [[u8; B]; 8],
-    q: &'a [i8; 256],
-    scale: &'a [f32; 8],
-    sum: &'a [f32; 8],
-}
-
-/// The last eight blocks of a row and their activations, filled up with zeros.
-#[cfg(target_arch = "x86_64")]
-type Spare<const B: usize> = ([[u8; B]; 8], [i8; 256], [f32; 8], [f32; 8]);
-
-/// A row eight blocks at a time; what is missing of the last eight is zero. Not an iterator, since the last eight are lent
-/// from here, and not a closure, so that sums stay in registers.
-#[cfg(target_arch = "x86_64")]
-struct Eights<'a, const B: usize> {
-    blocks: core::slice::Iter<'a, [[u8; B]; 8]>,
-    q: core::slice::Iter<'a, [i8; 256]>,
-    scale: core::slice::Iter<'a, [f32; 8]>,
-    sum: core::slice::Iter<'a, [f32; 8]>,
-    rest: &'a [[u8; B]],
-    act: Row<'a>,
-    spare: Option<Spare<B>>,
-}
-
-#[cfg(target_arch = "x86_64")]
-impl<'a, const B: usize> Eights<'a, B> {
-    #[inline(always)]
-    fn new(row: &'a [u8], act: Row<'a>) -> Self {
-        let (blocks, rest) = row.as_chunks::<B>().0.as_chunks::<8>();
-        let q = act.q.as_chunks::<256>().0.iter();
-        let (scale, sum) = (act.scale.as_chunks::<8>().0.iter(), act.sum32.as_chunks::<8>().0.iter());
-        Self { blocks: blocks.iter(), q, scale, sum, rest, act, spare: None }
-    }
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<Eight<'_, B>> {
-        if let Some(blocks) = self.blocks.next() {
-            return Some(Eight { blocks, q: self.q.next()?, scale: self.scale.next()?, sum: self.sum.next()? });
-        }
-        if self.rest.is_empty() {
-            return None;
-        }
-        Some(self.last())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn last(&mut self) -> Eight<'_, B> {
-        let mut blocks = [[0; B]; 8];
-        for (to, from) in blocks.iter_mut().zip(core::mem::take(&mut self.rest)) {
-            *to = *from;
-        }
-        let q = padded(self.act.q.as_chunks::<256>().1);
-        let (scale, sum) = (self.act.scale.as_chunks::<8>().1, self.act.sum32.as_chunks::<8>().1);
-        let (blocks, q, scale, sum) = self.spare.insert((blocks, q, padded(scale), padded(sum)));
-        Eight { blocks, q, scale, sum }
-    }
-}
-
 /// The activations that eight blocks of 32 face.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
@@ -146,6 +85,57 @@ impl Last {
     #[inline(always)]
     fn facing(&self) -> Facing<'_> {
         Facing { q: &self.q, scale: &self.scale, sum: &self.sum }
+    }
+}
+
+/// Eight blocks of 32 and the activations that they face.
+#[cfg(target_arch = "x86_64")]
+struct Eight<'a, const B: usize> {
+    blocks: &'a [[u8; B]; 8],
+    act: Facing<'a>,
+}
+
+/// A row eight blocks at a time; what is missing of the last eight is zero. Not an iterator, since the last eight are lent
+/// from here, and not a closure, so that sums stay in registers.
+#[cfg(target_arch = "x86_64")]
+struct Eights<'a, const B: usize> {
+    blocks: core::slice::Iter<'a, [[u8; B]; 8]>,
+    q: core::slice::Iter<'a, [i8; 256]>,
+    scale: core::slice::Iter<'a, [f32; 8]>,
+    sum: core::slice::Iter<'a, [f32; 8]>,
+    rest: &'a [[u8; B]],
+    act: Row<'a>,
+    spare: Option<([[u8; B]; 8], Last)>,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<'a, const B: usize> Eights<'a, B> {
+    #[inline(always)]
+    fn new(row: &'a [u8], act: Row<'a>) -> Self {
+        let (blocks, rest) = row.as_chunks::<B>().0.as_chunks::<8>();
+        let q = act.q.as_chunks::<256>().0.iter();
+        let (scale, sum) = (act.scale.as_chunks::<8>().0.iter(), act.sum32.as_chunks::<8>().0.iter());
+        Self { blocks: blocks.iter(), q, scale, sum, rest, act, spare: None }
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Eight<'_, B>> {
+        if let Some(blocks) = self.blocks.next() {
+            let act = Facing { q: self.q.next()?, scale: self.scale.next()?, sum: self.sum.next()? };
+            return Some(Eight { blocks, act });
+        }
+        if self.rest.is_empty() {
+            return None;
+        }
+        Some(self.last())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn last(&mut self) -> Eight<'_, B> {
+        let spare = (filled(core::mem::take(&mut self.rest)), Last::new(self.act));
+        let (blocks, last) = self.spare.insert(spare);
+        Eight { blocks, act: last.facing() }
     }
 }
 

@@ -3,41 +3,19 @@
 use core::arch::x86_64::*;
 
 use super::super::super::act::Row;
-use super::super::super::unpack::six_bits;
 use super::super::at;
+use super::super::avx2::{floats, load16, scales_and_minima};
 use super::{
-    FOURS, PAIRS, PAIRS_APART, Sums, add, floats, floats16, four_steps, load, load16, load32, picks, quarters,
-    totals, with_sixteenths,
+    FOURS, PAIRS, PAIRS_APART, Sums, add, floats16, four_steps, load, load32, picks, quarters, totals,
+    with_sixteenths,
 };
-
-/// Eight unsigned bytes as floats.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
-#[inline]
-fn bytes(eight: [u8; 8]) -> __m256 {
-    let word = _mm_cvtsi64_si128(i64::from_le_bytes(eight));
-    _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(word))
-}
-
-/// An F16 in all places.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
-#[inline]
-fn one_half(half: &[u8; 2]) -> __m256 {
-    _mm256_cvtph_ps(_mm_set1_epi16(i16::from_le_bytes(*half)))
-}
 
 /// The scales of a Q4_K or Q5_K block times those of its activations; its minima go into `rest`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline]
-fn scales_and_minima<const B: usize>(
-    block: &[u8; B],
-    scale: &[f32; 8],
-    sum: &[f32; 8],
-    rest: &mut __m512,
-) -> __m256 {
-    let (scales, minima) = six_bits(at::<4, 12, B, u8>(block));
-    let minima = _mm256_mul_ps(bytes(minima), one_half(at::<2, 2, B, u8>(block)));
+fn scales_of<const B: usize>(block: &[u8; B], scale: &[f32; 8], sum: &[f32; 8], rest: &mut __m512) -> __m256 {
+    let (scales, minima) = scales_and_minima(block);
     add(rest, _mm256_xor_ps(minima, _mm256_set1_ps(-0.0)), sum);
-    let scales = _mm256_mul_ps(bytes(scales), one_half(at::<0, 2, B, u8>(block)));
     _mm256_mul_ps(scales, floats(scale))
 }
 
@@ -51,7 +29,7 @@ fn q4_k_block(
     pick: [__m512i; 4],
 ) -> Sums {
     let mask = _mm512_inserti64x4::<1>(_mm512_set1_epi8(15), _mm256_set1_epi8(-16));
-    let scales = with_sixteenths(scales_and_minima(block, scale, sum, &mut sums.rest));
+    let scales = with_sixteenths(scales_of(block, scale, sum, &mut sums.rest));
     let weights = |group: &[u8; 32]| _mm512_and_si512(_mm512_broadcast_i64x4(load32(group)), mask);
     let weights = [
         weights(at::<16, 32, 144, u8>(block)),
@@ -71,7 +49,7 @@ fn q5_k_block(
     (scale, sum): (&[f32; 8], &[f32; 8]),
     pick: [__m512i; 4],
 ) -> Sums {
-    let scales = _mm512_castps256_ps512(scales_and_minima(block, scale, sum, &mut sums.rest));
+    let scales = _mm512_castps256_ps512(scales_of(block, scale, sum, &mut sums.rest));
     let high = _mm512_broadcast_i64x4(load32(at::<16, 32, 176, u8>(block)));
     let weights = |group: &[u8; 32], bit: __m512i| {
         let moved = _mm512_srlv_epi32(_mm512_broadcast_i64x4(load32(group)), quarters(0, 0, 4, 4));

@@ -2,8 +2,9 @@
 
 use core::arch::x86_64::*;
 
+use super::super::avx2::floats;
 use super::super::{Facing, at, part};
-use super::{Sums, add, floats, load};
+use super::{Sums, add, load};
 
 /// Which words of two vectors, the first of which begins at word `a` of eight blocks of Q4_0 and the second at `b`, are wanted.
 const fn words(a: usize, b: usize, wanted: [usize; 32]) -> [u16; 32] {
@@ -48,16 +49,9 @@ impl Words {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
     #[inline]
     pub(super) fn new() -> Self {
-        let [scales, first, second] = core::hint::black_box(&WORDS);
-        let [low, high] = core::hint::black_box(&BLOCKS);
-        Self {
-            words: [
-                load(bytemuck::cast_ref::<_, [u8; 64]>(scales)),
-                load(bytemuck::cast_ref::<_, [u8; 64]>(first)),
-                load(bytemuck::cast_ref::<_, [u8; 64]>(second)),
-            ],
-            blocks: [load(bytemuck::cast_ref::<_, [u8; 64]>(low)), load(bytemuck::cast_ref::<_, [u8; 64]>(high))],
-        }
+        let [scales, first, second] = bytemuck::cast_ref::<_, [[u8; 64]; 3]>(core::hint::black_box(&WORDS));
+        let [low, high] = bytemuck::cast_ref::<_, [[u8; 64]; 2]>(core::hint::black_box(&BLOCKS));
+        Self { words: [load(scales), load(first), load(second)], blocks: [load(low), load(high)] }
     }
 }
 

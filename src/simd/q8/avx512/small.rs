@@ -3,26 +3,10 @@
 use core::arch::x86_64::*;
 
 use super::super::super::act::Row;
+use super::super::avx2::{floats, halves, load16};
 use super::super::{Facing, Last, at, facing, filled};
 use super::nibbles::{Words, nibbles};
-use super::{
-    HALVES_APART, PAIRS, Sums, add, floats, four_steps, load16, load32, picks, quarters, totals, with_sixteenths,
-};
-
-/// The F16 at byte `A` of each of eight blocks.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
-#[inline]
-fn halves<const A: usize, const B: usize>(blocks: &[[u8; B]; 8]) -> __m256 {
-    // Not through `map`: compiled in several units, its closure is a call for every block.
-    macro_rules! two {
-        ($a:expr, $b:expr) => {
-            _mm_unpacklo_epi16(load16(at::<A, 16, B, u8>($a)), load16(at::<A, 16, B, u8>($b)))
-        };
-    }
-    let [a, b, c, d, e, f, g, h] = blocks;
-    let (low, high) = (_mm_unpacklo_epi32(two!(a, b), two!(c, d)), _mm_unpacklo_epi32(two!(e, f), two!(g, h)));
-    _mm256_cvtph_ps(_mm_unpacklo_epi64(low, high))
-}
+use super::{HALVES_APART, PAIRS, Sums, add, four_steps, load32, picks, quarters, totals, with_sixteenths};
 
 /// Two rows of blocks of 32 in step: `eight` adds the products of eight blocks. What it added to `rest` counts `times`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]

@@ -37,15 +37,21 @@ fn cpu_time(begin: Instant) -> Duration {
     nanoseconds.map_or_else(|| begin.elapsed(), Duration::from_nanos)
 }
 
-/// The least of three runs' CPU times.
+/// The CPU time of the first run that meets the target, else the least of three.
 fn cost(mut judge: impl FnMut() -> Result<usize, Error>) -> (Duration, Result<usize, Error>) {
     let begin = Instant::now();
-    let runs = (0..3).map(|_| {
+    let mut run = || {
         let before = cpu_time(begin);
         let outcome = judge();
         (cpu_time(begin).saturating_sub(before), outcome)
-    });
-    runs.min_by_key(|(time, _)| *time).unwrap()
+    };
+    let mut least = run();
+    for _ in 1..3 {
+        if least.0 > TARGET {
+            least = std::cmp::min_by_key(least, run(), |(time, _)| *time);
+        }
+    }
+    least
 }
 
 #[test]

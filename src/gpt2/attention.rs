@@ -1,18 +1,23 @@
 //! Attention of one head over its keys and values.
 
+mod many;
+
+use std::ops::Range;
+
 use super::cache::{CacheType, Dims, Shared};
 use super::config::Config;
 use crate::num;
-use crate::simd::{self, Act, Form, Level, MatMut, Matrix, Scratch, ShapeError, Then};
-
-/// How many queries are held against the keys at once.
-const QUERIES: usize = 32;
+use crate::simd::{self, Act, Form, Level, MatMut, Matrix, Scratch, ShapeError, Then, Tiles};
 
 /// Floats that a thread's buffers may take.
 pub(super) fn floats(config: &Config) -> u64 {
-    let rows = num::widen(QUERIES.min(config.n_positions()));
-    let row = num::widen(config.n_positions()).saturating_add(num::widen(config.head_dim()).saturating_mul(2));
-    rows.saturating_mul(row).saturating_mul(2)
+    let positions = num::widen(config.n_positions());
+    let dim = num::widen(config.head_dim());
+    let rows = num::widen(many::QUERIES.min(config.n_positions()));
+    let queries = rows.saturating_mul(positions.saturating_add(dim.saturating_mul(2))).saturating_mul(3);
+    // All keys and values as tiles of up to 32 columns, and once more where they lie in several places.
+    let tiles = positions.saturating_add(32).saturating_mul(dim.saturating_add(32)).saturating_mul(3);
+    queries.saturating_add(tiles)
 }
 
 /// What a thread needs for a head.
@@ -21,8 +26,32 @@ pub(super) struct Buffers {
     act: Act,
     queries: Vec<f32>,
     scores: Vec<f32>,
+    /// What the scores of each query add up to.
+    sums: Vec<f32>,
     piece: Vec<f32>,
     out: Vec<f32>,
+    /// Keys and values of a head made ready for many queries, and the bytes of them all where they lie in several places.
+    keys: Tiles,
+    values: Tiles,
+    together: Vec<u8>,
+}
+
+impl Buffers {
+    /// With room for what the longest context takes; `None` where there is no memory.
+    pub(super) fn new(config: &Config) -> Option<Self> {
+        let (positions, dim) = (config.n_positions(), config.head_dim());
+        let rows = many::QUERIES.min(positions);
+        let mut new = Self::default();
+        new.act.reserve(rows, positions.max(dim))?;
+        new.keys.reserve(dim, positions)?;
+        new.values.reserve(positions, dim)?;
+        for (buffer, width) in
+            [(&mut new.queries, dim), (&mut new.scores, positions), (&mut new.sums, 1), (&mut new.out, dim)]
+        {
+            buffer.try_reserve_exact(rows.checked_mul(width)?).ok()?;
+        }
+        Some(new)
+    }
 }
 
 /// What the heads of one layer have in common.
@@ -36,6 +65,8 @@ pub(super) struct Attention<'a> {
     /// How many positions the own runs hold already.
     pub(super) used: usize,
     pub(super) scale: f32,
+    /// In which form many queries and their probabilities are multiplied.
+    pub(super) form: Form,
     /// The first row whose output is wanted.
     pub(super) from: usize,
     pub(super) shared: Shared<'a>,
@@ -52,7 +83,7 @@ impl Attention<'_> {
         values: &mut [u8],
         mut out: MatMut<'_>,
     ) -> Result<(), ShapeError> {
-        let (dim, entry) = (self.dims.head_dim, self.dims.entry());
+        let entry = self.dims.entry();
         let start = self.used.saturating_mul(entry);
         let rows = self.qkv.chunks_exact(self.width.saturating_mul(3));
         let count = rows.len();
@@ -65,26 +96,15 @@ impl Attention<'_> {
         let before: usize =
             self.shared.head(head).map(|(keys, _)| keys.len().checked_div(entry).unwrap_or(0)).sum();
         let seen = before.saturating_add(self.used);
-        let mut first = self.from;
-        while first < count {
-            let last = first.saturating_add(QUERIES).min(count);
-            // What the last of these queries sees; the others see less, down to one key less for each row.
-            let own = self.used.saturating_add(last).saturating_mul(entry);
-            let own = (keys.get(..own).unwrap_or_default(), values.get(..own).unwrap_or_default());
-            buffers.queries.clear();
-            for row in rows.clone().skip(first).take(last.saturating_sub(first)) {
-                buffers.queries.extend(self.part(row, 0, head).iter().map(|query| query * self.scale));
-            }
-            let total = seen.saturating_add(last);
-            let tile = Tile { attention: self, head, own, total, first: seen.saturating_add(first) };
-            tile.scores(buffers, scratch)?;
-            tile.values(buffers, scratch)?;
-            for (row, values) in (first..last).zip(buffers.out.chunks_exact(dim)) {
-                out.row(row).copy_from_slice(values);
-            }
-            first = last;
+        let wanted = self.from..count;
+        let len = self.used.saturating_add(count).saturating_mul(entry);
+        let own = (keys.get(..len).unwrap_or_default(), values.get(..len).unwrap_or_default());
+        let queries = Queries { attention: self, head, own, total: seen.saturating_add(count), seen };
+        if wanted.len() < simd::MANY {
+            queries.few(buffers, scratch, wanted, &mut out)
+        } else {
+            queries.many(buffers, wanted, &mut out)
         }
-        Ok(())
     }
 
     /// A head's query (0), key (1) or value (2) in a row.
@@ -95,23 +115,67 @@ impl Attention<'_> {
     }
 }
 
-/// Some queries of a head, and all keys that the last of them sees.
-struct Tile<'a> {
+/// The queries of a head, and all keys that the last of them sees.
+struct Queries<'a> {
     attention: &'a Attention<'a>,
     head: usize,
     own: (&'a [u8], &'a [u8]),
     total: usize,
-    /// The position of the first query.
-    first: usize,
+    /// How many positions came before the first query.
+    seen: usize,
 }
 
-impl<'a> Tile<'a> {
+impl<'a> Queries<'a> {
+    /// Some queries in `buffers.queries`.
+    fn take(&self, buffers: &mut Buffers, rows: Range<usize>) {
+        let Attention { qkv, width, scale, .. } = *self.attention;
+        buffers.queries.clear();
+        for row in qkv.chunks_exact(width.saturating_mul(3)).skip(rows.start).take(rows.len()) {
+            buffers.queries.extend(self.attention.part(row, 0, self.head).iter().map(|query| query * scale));
+        }
+    }
+
+    /// What some queries of which `buffers.out` has the outputs attend to.
+    fn give(&self, buffers: &Buffers, rows: Range<usize>, out: &mut MatMut<'_>) {
+        let sums = buffers.sums.iter().zip(buffers.out.chunks_exact(self.attention.dims.head_dim));
+        for (row, (sum, values)) in rows.zip(sums) {
+            let inverse = 1.0 / sum;
+            out.row(row).iter_mut().zip(values).for_each(|(out, value)| *out = value * inverse);
+        }
+    }
+
+    /// The exponents of the scores in `buffers.scores`, rows of `total` each of which sees one more, and their sums.
+    fn exponents(&self, buffers: &mut Buffers, first: usize, total: usize) {
+        buffers.sums.clear();
+        for (row, position) in buffers.scores.chunks_exact_mut(total).zip(self.seen.saturating_add(first)..) {
+            let (seen, hidden) = row.split_at_mut(position.saturating_add(1).min(total));
+            buffers.sums.push(simd::exponents(self.attention.level, seen, 1.0));
+            hidden.fill(0.0);
+        }
+    }
+
+    /// A few queries: keys and values are multiplied where they are.
+    fn few(
+        &self,
+        buffers: &mut Buffers,
+        scratch: &mut Scratch,
+        rows: Range<usize>,
+        out: &mut MatMut<'_>,
+    ) -> Result<(), ShapeError> {
+        self.take(buffers, rows.clone());
+        self.scores(buffers, scratch)?;
+        self.exponents(buffers, rows.start, self.total);
+        self.values(buffers, scratch)?;
+        self.give(buffers, rows, out);
+        Ok(())
+    }
+
     /// Runs of keys and values.
     fn runs(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         self.attention.shared.head(self.head).chain([self.own]).filter(|(keys, _)| !keys.is_empty())
     }
 
-    /// Probabilities in `buffers.scores`, a row of `total` for each query.
+    /// The scores in `buffers.scores`, a row of `total` for each query.
     fn scores(&self, buffers: &mut Buffers, scratch: &mut Scratch) -> Result<(), ShapeError> {
         let (level, dims) = (self.attention.level, self.attention.dims);
         let queries = buffers.queries.len().checked_div(dims.head_dim).unwrap_or(0);
@@ -125,15 +189,10 @@ impl<'a> Tile<'a> {
             matrix.multiply(level, &buffers.act, part, Then::default(), scratch)?;
             rest = after;
         }
-        for (row, position) in buffers.scores.chunks_exact_mut(self.total).zip(self.first..) {
-            let (seen, hidden) = row.split_at_mut(position.saturating_add(1).min(self.total));
-            simd::softmax(level, seen, 1.0);
-            hidden.fill(0.0);
-        }
         Ok(())
     }
 
-    /// The values under these probabilities, in `buffers.out`.
+    /// The values times the exponents of their scores, in `buffers.out`.
     fn values(&self, buffers: &mut Buffers, scratch: &mut Scratch) -> Result<(), ShapeError> {
         let (level, dims) = (self.attention.level, self.attention.dims);
         buffers.out.resize(buffers.queries.len(), 0.0);

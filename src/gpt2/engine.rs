@@ -33,7 +33,9 @@ pub(super) struct Worker {
     pub(super) scratch: Scratch,
     pub(super) attention: attention::Buffers,
     normed: Vec<f32>,
-    hidden: Vec<f32>,
+    /// Some columns of the inner layer, and all of them as activations.
+    strip: Vec<f32>,
+    inner: Act,
     /// What went wrong in a phase.
     pub(super) failed: Option<ShapeError>,
 }
@@ -50,7 +52,7 @@ pub(super) struct Engine {
     x: Vec<f32>,
     qkv: Vec<f32>,
     attended: Vec<f32>,
-    /// For few rows; each worker has its own for many.
+    /// For few rows.
     hidden: Vec<f32>,
     normed: Vec<f32>,
     /// What each part of the inputs gives to the outputs.
@@ -74,6 +76,12 @@ impl Rule {
             WeightType::BF16 if rows >= simd::MANY && self.brain => Form::Bf16,
             kind => kind.form(),
         }
+    }
+
+    /// The form in which many queries are multiplied with keys: as exact as the activations from which both were made.
+    fn attention(self, matrix: &Matrix) -> Form {
+        let is_exact = self.exact || matches!(matrix.kind, WeightType::F32 | WeightType::F16);
+        if is_exact || !self.brain { Form::F32 } else { Form::Bf16 }
     }
 }
 
@@ -137,8 +145,9 @@ impl Engine {
             let (n_embd, triple) = (config.n_embd(), config.n_embd().checked_mul(3)?);
             let workers = std::iter::repeat_with(|| {
                 Some(Worker {
+                    attention: attention::Buffers::new(config)?,
                     normed: zeroed(rows, n_embd)?,
-                    hidden: zeroed(rows, config.n_inner())?,
+                    strip: zeroed(rows, many::STRIP.min(config.n_inner()))?,
                     ..Worker::default()
                 })
             });
@@ -245,6 +254,7 @@ impl Engine {
     ) -> Result<(), RunError> {
         let width = job.config.n_embd();
         let is_last = layer.saturating_add(1) == job.config.n_layer();
+        let form = job.weights.blocks.get(layer).map_or(Form::F32, |block| self.rule.attention(&block.qkv.matrix));
         let skipped = match want {
             Want::Nothing if is_last => rows,
             Want::Last if is_last => rows.saturating_sub(1),
@@ -269,6 +279,7 @@ impl Engine {
                 width,
                 used,
                 scale: job.config.attention_scale(layer),
+                form,
                 from: skipped.saturating_sub(start).min(count),
                 shared,
             };

@@ -1,10 +1,14 @@
 //! Activations in the form in which the kernels multiply them.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod eights;
+mod many;
+
+use self::eights::{Eights, quantise};
 use super::dense::Tokens;
-use super::dispatch::dispatch;
 use super::half::{bf16_to_f32, f32_to_bf16};
-use super::lanes::{Lanes, in_step};
-use super::unpack::word;
+use super::lanes::in_step;
 use super::{Form, Level, MANY, ShapeError};
 
 /// Rows of activations (tokens), made once and multiplied with as many matrices as take them.
@@ -28,9 +32,9 @@ pub struct Act {
     level: Option<Level>,
     rows: usize,
     len: usize,
-    /// The values, in the forms F32 and Bf16.
+    /// The values of few tokens, in the forms F32 and Bf16.
     x: Vec<f32>,
-    /// The values of many tokens, group by group: those of a group stand together for each input.
+    /// The values of more than one token, group by group: those of a group stand together for each input.
     packed: Vec<f32>,
     /// The same in the forms Q8 and Bf16, as many values to a word as an instruction multiplies at once.
     words: Vec<u32>,
@@ -47,6 +51,8 @@ pub struct Act {
     whole: Vec<i32>,
     /// The whole numbers of few tokens in the order of [`Row::halves`].
     halves: Vec<i8>,
+    /// Columns that came so far, where all are needed at once.
+    stage: Vec<f32>,
 }
 
 /// A group of tokens whose values stand together.
@@ -100,6 +106,7 @@ impl Act {
             sum32: Vec::new(),
             whole: Vec::new(),
             halves: Vec::new(),
+            stage: Vec::new(),
         }
     }
 
@@ -116,33 +123,75 @@ impl Act {
         if form == Form::Q8 && !len.is_multiple_of(32) {
             return Err(ShapeError::new("a row of 8-bit activations is no multiple of 32", 32, len));
         }
+        self.begin(level, form, rows, len);
+        if self.is_tiled() {
+            self.put(0, 0, x, len);
+        } else {
+            self.set_rows(x);
+        }
+        Ok(())
+    }
+
+    /// What is known of rows before they come. Nothing of other rows is left.
+    fn begin(&mut self, level: Level, form: Form, rows: usize, len: usize) {
         (self.form, self.level, self.rows, self.len) = (form, Some(level), rows, len);
+        self.x.clear();
+        self.q.clear();
+        self.halves.clear();
+        if !self.is_tiled() {
+            return;
+        }
+        let words = rows * self.row_words();
+        grow(&mut self.words, words);
+        if words == 0 {
+            grow(&mut self.packed, rows * len);
+        }
         if form == Form::Q8 {
+            grow(&mut self.tile_scale, rows * len / 32);
+            grow(&mut self.tile_sum, rows * len / 32);
+        }
+    }
+
+    /// Words of a row, in the forms and at the levels that have such.
+    fn row_words(&self) -> usize {
+        match self.form {
+            Form::Q8 if self.is_tiled() => self.len / if self.level().is_512() { 4 } else { 2 },
+            Form::Bf16 if self.level().is_bf16() => self.len.div_ceil(2),
+            _ => 0,
+        }
+    }
+
+    /// Whether rows are kept in the order of tiles only.
+    fn is_tiled(&self) -> bool {
+        let has_kernel = cfg!(target_arch = "x86_64") && self.level() > Level::PORTABLE;
+        self.rows >= MANY && (self.form != Form::Q8 || has_kernel)
+    }
+
+    /// Few rows, or such that are multiplied row by row.
+    fn set_rows(&mut self, x: &[f32]) {
+        if self.form == Form::Q8 {
             self.q.resize(x.len(), 0);
             self.scale.resize(x.len() / 32, 0.0);
             self.sum32.resize(x.len() / 32, 0.0);
             self.sum16.resize(x.len() / 16, 0.0);
             self.whole.resize(x.len() / 16, 0);
             let Self { q, scale, sum16, sum32, whole, .. } = self;
-            quantise(level, x, Eights { q, scale, sum16, sum32, whole });
-            self.pack_q8();
-            return Ok(());
+            quantise(self.level.unwrap_or(Level::SCALAR), x, Eights { q, scale, sum16, sum32, whole });
+            self.part_halves();
+            return;
         }
-        self.x.clear();
         self.x.extend_from_slice(x);
-        if form == Form::Bf16 {
+        if self.form == Form::Bf16 {
             for value in &mut self.x {
                 *value = bf16_to_f32(f32_to_bf16(*value));
             }
         }
         self.pack();
-        Ok(())
     }
 
     /// Brings the values of each group of tokens together.
     fn pack(&mut self) {
         let (rows, len, most) = (self.rows, self.len, self.tall());
-        self.words.clear();
         if self.form == Form::Bf16 && self.level().is_bf16() {
             // What was rounded has its bits in the upper half. An odd last input has a zero beside it.
             let word = |pair: &[f32]| {
@@ -153,37 +202,11 @@ impl Act {
             interleave(rows, most, len.div_ceil(2), &mut self.words, |row| cut(x, row, len).chunks(2).map(word));
             return;
         }
-        self.packed.clear();
         if rows > 1 {
             // A row alone stands as it must.
             let x = &self.x;
             interleave(rows, most, len, &mut self.packed, |row| cut(x, row, len).iter().copied());
         }
-    }
-
-    /// The same in 8 bits, for the kernels that multiply tiles.
-    fn pack_q8(&mut self) {
-        let (rows, len, most, level) = (self.rows, self.len, self.tall(), self.level());
-        self.words.clear();
-        self.halves.clear();
-        if rows < MANY || level <= Level::PORTABLE {
-            self.part_halves();
-            return;
-        }
-        let (q, scale, sum) = (&self.q, &self.scale, &self.sum32);
-        if level.is_512() {
-            // Four to a word, 128 too large: unsigned, as `vpdpbusd` takes one of its factors.
-            let raised = |four: &[i8; 4]| word(*four).cast_unsigned() ^ 0x8080_8080;
-            let words = |row| cut(q, row, len).as_chunks::<4>().0.iter().map(raised);
-            interleave(rows, most, len / 4, &mut self.words, words);
-        } else {
-            let wide = |q: i8| u32::from(i16::from(q).cast_unsigned());
-            let word = |two: &[i8; 2]| wide(two[0]) | wide(two[1]) << 16;
-            let words = |row| cut(q, row, len).as_chunks::<2>().0.iter().map(word);
-            interleave(rows, most, len / 2, &mut self.words, words);
-        }
-        interleave(rows, most, len / 32, &mut self.tile_scale, |row| cut(scale, row, len / 32).iter().copied());
-        interleave(rows, most, len / 32, &mut self.tile_sum, |row| cut(sum, row, len / 32).iter().copied());
     }
 
     /// Brings the first halves of four times 32 whole numbers together, and the second ones.
@@ -233,7 +256,7 @@ impl Act {
         self.form
     }
 
-    /// All rows in the forms F32 and Bf16; none in the other.
+    /// Few rows in the forms F32 and Bf16; none in the other.
     pub(super) fn tokens(&self) -> Tokens<'_> {
         Tokens { all: if self.form == Form::Q8 { &[] } else { &self.x }, len: self.len }
     }
@@ -248,7 +271,7 @@ impl Act {
     /// The groups of tokens in the forms Q8 (from [`MANY`] on) and Bf16, where this level has kernels for tiles.
     #[allow(dead_code, reason = "only some targets have kernels for tiles")]
     pub(super) fn tiles(&self) -> impl Iterator<Item = Group<'_>> {
-        let words = self.words.len().checked_div(self.rows).unwrap_or(0);
+        let words = self.row_words();
         let blocks = if self.form == Form::Q8 { self.len / 32 } else { 0 };
         groups(self.rows, self.tall()).map(move |(token, tall)| {
             let of = |len: usize| token * len..(token + tall) * len;
@@ -287,6 +310,13 @@ pub(super) fn groups(rows: usize, most: usize) -> impl Iterator<Item = (usize, u
     })
 }
 
+/// Makes room for `len` items. What is there stays: it is written over.
+fn grow<T: Copy + Default>(buffer: &mut Vec<T>, len: usize) {
+    if buffer.len() < len {
+        buffer.resize(len, T::default());
+    }
+}
+
 /// A row of a buffer that has it.
 fn cut<T>(all: &[T], row: usize, len: usize) -> &[T] {
     all.get(row * len..(row + 1) * len).unwrap_or_default()
@@ -319,57 +349,4 @@ fn part<T>(all: &[T], right: bool, row: usize, len: usize) -> &[T] {
         return &[];
     }
     row.checked_mul(len).and_then(|at| all.get(at..)).and_then(|rest| rest.get(..len)).unwrap_or_default()
-}
-
-/// 1.5 × 2²³: a number added to it is rounded to a whole one, which the low bits then hold.
-const MAGIC: f32 = 12_582_912.0;
-
-/// Where the parts of rows in 8 bits go.
-struct Eights<'a> {
-    q: &'a mut [i8],
-    scale: &'a mut [f32],
-    sum16: &'a mut [f32],
-    sum32: &'a mut [f32],
-    whole: &'a mut [i32],
-}
-
-#[inline(always)]
-fn quantise_all<L: Lanes>(l: L, x: &[f32], to: Eights<'_>) {
-    let (blocks, _) = x.as_chunks::<32>();
-    let (quants, _) = to.q.as_chunks_mut::<32>();
-    let sixteens = to.sum16.as_chunks_mut::<2>().0.iter_mut().zip(to.whole.as_chunks_mut::<2>().0);
-    let parts = to.scale.iter_mut().zip(sixteens).zip(to.sum32);
-    for ((block, q), ((scale, (sum16, whole)), sum32)) in blocks.iter().zip(quants).zip(parts) {
-        // The greatest of the bits without sign is the greatest magnitude; NaN is greater than all numbers.
-        let top = block.iter().fold(0_u32, |top, value| top.max(value.to_bits() & 0x7fff_ffff));
-        let top = f32::from_bits(top);
-        let inverse = if top > 0.0 && top.is_finite() { 127.0 / top } else { 0.0 };
-        // Under 127 / f32::MAX the inverse overflows: such values are as good as zero.
-        let inverse = if inverse.is_finite() { inverse } else { 0.0 };
-        *scale = if top.is_finite() { top / 127.0 } else { f32::NAN };
-        let (mut rounded, mut sums) = ([0.0_f32; 32], [0.0; 2]);
-        let halves = block.as_chunks::<16>().0.iter().zip(rounded.as_chunks_mut::<16>().0);
-        for ((from, to), total) in halves.zip(&mut sums) {
-            let mut sum = l.splat(0.0);
-            for (from, to) in from.chunks(L::N).zip(to.chunks_mut(L::N)) {
-                let v = l.add(l.mul(l.load(from), l.splat(inverse)), l.splat(MAGIC));
-                l.store(to, v);
-                // Whole numbers: their sums are exact.
-                sum = l.add(sum, l.sub(v, l.splat(MAGIC)));
-            }
-            *total = l.sum(sum);
-        }
-        for (q, value) in q.iter_mut().zip(&rounded) {
-            // NaN and what lies beyond the magic range keep some byte; the scale is NaN there.
-            *q = (value.to_bits() as u8).cast_signed();
-        }
-        let [low, high] = sums;
-        *whole = [low as i32, high as i32];
-        *sum16 = [low * *scale, high * *scale];
-        *sum32 = (low + high) * *scale;
-    }
-}
-
-dispatch! {
-    fn quantise(x: &[f32], to: Eights<'_>) = quantise_all;
 }

@@ -56,6 +56,13 @@ impl Scratch {
     }
 }
 
+impl Then<'_> {
+    /// The same for the outputs from `first` on.
+    pub(super) fn from(self, first: usize) -> Self {
+        Self { bias: self.bias.map(|bias| bias.get(first..).unwrap_or_default()), ..self }
+    }
+}
+
 impl<'a> Matrix<'a> {
     /// A matrix with a row an output: GGUF, or a `Linear` of PyTorch, of shape `[outputs, inputs]`.
     ///
@@ -92,6 +99,16 @@ impl<'a> Matrix<'a> {
     /// The rows as they are stored, where they are: one an output.
     pub(super) fn stored(&self) -> Option<&'a [u8]> {
         (self.layout == Layout::OutputMajor).then_some(self.bytes)
+    }
+
+    /// All of it as it stands; none where it is packed.
+    pub(super) fn panel(&self) -> Option<Panel<'a>> {
+        let (stride, input_major) = match self.layout {
+            Layout::OutputMajor => (self.row_bytes(), false),
+            Layout::InputMajor { stride } => (stride, true),
+            Layout::Packed { .. } => return None,
+        };
+        Some(Panel { bytes: self.bytes, stride, input_major, ty: self.ty })
     }
 
     /// Packed outputs as their kernels see them.
@@ -187,60 +204,37 @@ impl<'a> Matrix<'a> {
         }
         let fits = match act.form() {
             Form::F32 => true,
-            Form::Bf16 => self.ty == WeightType::BF16,
+            Form::Bf16 => self.ty.is_float(),
             Form::Q8 => !self.ty.is_float(),
         };
         if !fits {
             return Err(ShapeError::new("these activations are not for such weights", 0, 1));
         }
-        if act.rows() < MANY {
-            begin(&mut out, then);
-            self.add(level, act, out, scratch);
+        if let Layout::Packed { skip } = self.layout {
+            if let Some(view) = self.view(skip) {
+                view.multiply(level, act, out, then, scratch);
+            }
             return Ok(());
         }
-        let mut first = 0;
-        while first < self.outputs {
-            let last = self.outputs.min(first + STRIP);
-            let (mut strip, rest) = out.split_at(last - first);
-            begin(&mut strip, Then { bias: then.bias.and_then(|bias| bias.get(first..last)), ..then });
-            if let Some(part) = self.outputs_at(first..last) {
-                part.add(level, act, strip, scratch);
-            }
-            (out, first) = (rest, last);
+        if act.rows() < MANY && self.few(level, act, &mut out, then) {
+            return Ok(());
+        }
+        let Some(panel) = self.panel() else { return Ok(()) };
+        match act.form() {
+            Form::Q8 => gemm::q8(level, panel, act, out, then, scratch),
+            Form::Bf16 => gemm::brain(level, panel, act, out, then, scratch),
+            Form::F32 => gemm::single(level, panel, act, out, then, scratch),
         }
         Ok(())
     }
 
-    /// Adds the product to `out`, whose shape fits.
-    fn add(&self, level: Level, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
-        if let Layout::Packed { skip } = self.layout {
-            if let Some(view) = self.view(skip) {
-                view.multiply(level, act, out, scratch);
-            }
-            return;
-        }
-        if act.rows() < MANY && self.few(level, act, &mut out) {
-            return;
-        }
-        let panel = match self.layout {
-            Layout::OutputMajor | Layout::Packed { .. } => {
-                Panel { bytes: self.bytes, stride: self.row_bytes(), input_major: false, ty: self.ty }
-            }
-            Layout::InputMajor { stride } => Panel { bytes: self.bytes, stride, input_major: true, ty: self.ty },
-        };
-        match act.form() {
-            Form::Q8 => gemm::q8(level, panel, act, out, scratch),
-            Form::Bf16 => gemm::brain(level, panel, act, out, scratch),
-            Form::F32 => gemm::single(level, panel, act, out, scratch),
-        }
-    }
-
     /// A product with few tokens: one pass over the weights as they stand, in which each row of floats serves all tokens; a
     /// pass for each token where they are blocks. False where there is no kernel.
-    fn few(&self, level: Level, act: &Act, out: &mut MatMut<'_>) -> bool {
+    fn few(&self, level: Level, act: &Act, out: &mut MatMut<'_>, then: Then<'_>) -> bool {
         if act.form() == Form::Bf16 || (act.form() == Form::F32 && !self.ty.is_float()) {
             return false;
         }
+        begin(out, then);
         match (self.layout, act.form()) {
             (Layout::InputMajor { stride }, _) => {
                 dense::axpy_all(level, self.ty, self.bytes, stride, act.tokens(), out)
@@ -258,12 +252,8 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Outputs that are made ready at a time for many tokens: those of several tiles, few enough that they are still in a cache
-/// when the products are added.
-const STRIP: usize = 64;
-
-/// What the product is added to.
-fn begin(out: &mut MatMut<'_>, then: Then<'_>) {
+/// What a product is added to.
+pub(super) fn begin(out: &mut MatMut<'_>, then: Then<'_>) {
     for row in 0..out.rows() {
         let row = out.row(row);
         match (then.bias, then.add) {

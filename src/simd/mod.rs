@@ -101,9 +101,11 @@ use core::fmt;
 
 pub use act::Act;
 pub use decode::decode;
+pub(crate) use gemm::Tiles;
 pub use level::{Level, VARIABLE};
 pub use mat::MatMut;
 pub use matrix::{MANY, Matrix, Scratch, Then};
+pub(crate) use ops::exponents;
 pub use ops::{
     Gelu, add, add_scaled, argmax, bf16_to_f32, dot, f16_to_f32, f32_to_bf16, f32_to_f16, gelu, layer_norm, max,
     relu, softmax,

@@ -219,10 +219,10 @@ fn greatest<L: Lanes>(l: L, x: &[f32]) -> f32 {
 }
 
 #[inline(always)]
-fn softmax_all<L: Lanes>(l: L, x: &mut [f32], scale: f32) {
+fn exponents_all<L: Lanes>(l: L, x: &mut [f32], scale: f32) -> f32 {
     let top = greatest(l, x);
     if x.is_empty() {
-        return;
+        return 0.0;
     }
     let scale = if scale > 0.0 { scale } else { 1.0 };
     let (factor, less) = (l.splat(scale), l.splat(top));
@@ -233,12 +233,21 @@ fn softmax_all<L: Lanes>(l: L, x: &mut [f32], scale: f32) {
         sums = l.add(sums, e);
         l.store(part, e);
     }
-    let mut total = l.sum(sums);
+    let total = l.sum(sums);
     let rest = parts.into_remainder();
     let e = exp(l, l.mul(l.sub(l.load(rest), less), factor));
     l.store(rest, e);
-    total += rest.iter().sum::<f32>();
-    let inverse = l.splat(1.0 / total);
+    total + rest.iter().sum::<f32>()
+}
+
+dispatch! {
+    /// [`softmax`] without the division by the sum, which it gives.
+    pub(crate) fn exponents(x: &mut [f32], scale: f32) -> f32 = exponents_all;
+}
+
+#[inline(always)]
+fn softmax_all<L: Lanes>(l: L, x: &mut [f32], scale: f32) {
+    let inverse = l.splat(1.0 / exponents_all(l, x, scale));
     map(l, x, |x| l.mul(x, inverse));
 }
 

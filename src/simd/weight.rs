@@ -29,7 +29,8 @@ pub enum Form {
     /// As they are. Every weight type can be multiplied with it; for block formats that is the exact and slow way.
     #[default]
     F32,
-    /// Rounded to BF16 (8 bits of precision), sums in F32: for BF16 weights, on processors with `vdpbf16ps`.
+    /// Rounded to BF16 (8 bits of precision), sums in F32: for BF16 weights, on processors with `vdpbf16ps`. With F32 and
+    /// F16 weights these are rounded as well, where the processor has the instruction.
     Bf16,
     /// 8 bits under a scale for each 32: for block formats.
     Q8,

@@ -30,7 +30,7 @@ const DECODE: (usize, &str) =
 const LAYERS: (usize, &str) =
     (1, "what is expected of each layer is listed, in some hundred bytes for each that has tensors in the file");
 const SCRATCH: (usize, &str) = (
-    8,
+    6,
     "the kernels' scratch grows to a few rows of the buffers that were asked for before, and the logits are a vector",
 );
 

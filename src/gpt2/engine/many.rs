@@ -97,6 +97,10 @@ impl Engine {
     }
 }
 
+/// Columns of the inner layer that are worked out at a time, and become activations while they are still in a cache: those of
+/// a few tiles.
+pub(super) const STRIP: usize = 64;
+
 /// The second half of a block, for rows of one thread.
 struct Rest<'a> {
     level: Level,
@@ -116,11 +120,19 @@ impl Rest<'_> {
         let normed = span_mut(&mut worker.normed, 0, rows, width);
         norm(level, &block.norm_2, self.config.epsilon(), x, normed)?;
         worker.act.set(level, form(&block.up), normed, width)?;
-        let hidden = span_mut(&mut worker.hidden, 0, rows, inner);
-        multiply(level, &block.up, &worker.act, hidden, false, &mut worker.scratch)?;
-        activate(level, self.config.activation(), hidden);
-        worker.act.set(level, form(&block.down), hidden, inner)?;
-        multiply(level, &block.down, &worker.act, x, true, &mut worker.scratch)
+        worker.inner.open(level, form(&block.down), rows, inner)?;
+        let up = view(&block.up.matrix)?;
+        for first in (0..inner).step_by(STRIP) {
+            let columns = first..inner.min(first.saturating_add(STRIP));
+            let (Some(part), bias) = (up.outputs_at(columns.clone()), block.up.bias.get(columns)) else { break };
+            let strip = span_mut(&mut worker.strip, 0, rows, part.outputs());
+            let Some(out) = MatMut::new(strip, part.outputs()) else { break };
+            part.multiply(level, &worker.act, out, Then { bias, add: false }, &mut worker.scratch)?;
+            activate(level, self.config.activation(), strip);
+            worker.inner.put(0, first, strip, part.outputs());
+        }
+        worker.inner.close();
+        multiply(level, &block.down, &worker.inner, x, true, &mut worker.scratch)
     }
 }
 

@@ -4,15 +4,18 @@ use core::arch::x86_64::*;
 
 use super::super::act::Group;
 use super::super::lanes::avx2::Avx2;
-use super::super::lanes::{Lanes, in_step};
+use super::super::lanes::in_step;
 use super::super::packed::{LANES, View};
 use super::super::unpack::{group, has_min};
-use super::super::{Act, MatMut, Scratch, WeightType};
-use super::Panel;
+use super::super::{Act, MatMut, Scratch, Then, WeightType};
 use super::tile::{Plan, Tile};
+use super::{Finish, Panel};
 
 /// Outputs of a tile.
 const W: usize = 8;
+
+/// The first output of a tile, how many it has, and what is added to them.
+type Place = (usize, usize, Finish<__m256, 1>);
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
@@ -22,16 +25,16 @@ fn load<T: bytemuck::Pod>(from: &[T; 8]) -> __m256i {
     unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
 }
 
-/// Adds the sums of a group of tokens to the outputs from `first` on.
+/// Writes the sums of a group of tokens to the outputs from `first` on.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn write<const M: usize>(sums: [__m256; M], out: &mut MatMut<'_>, token: usize, first: usize, count: usize) {
+fn write<const M: usize>(sums: [__m256; M], out: &mut MatMut<'_>, token: usize, (first, count, finish): Place) {
     // SAFETY: this function enables what the token stands for.
     let l = unsafe { Avx2::new() };
     for (at, sum) in sums.iter().enumerate() {
         let row = out.row(token + at).get_mut(first..).unwrap_or_default();
-        let (part, _) = row.split_at_mut(count.min(row.len()));
-        l.store(part, l.add(l.load(part), *sum));
+        let (row, _) = row.split_at_mut(count.min(row.len()));
+        finish.write(l, row, &[*sum]);
     }
 }
 
@@ -70,10 +73,10 @@ fn micro<const M: usize, const PAIRS: usize, const MIN: bool>(tile: Tile<'_, W>,
     totals
 }
 
-/// Adds the products of a tile with all tokens.
+/// The products of a tile with all tokens.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn tokens(ty: WeightType, tile: Tile<'_, W>, act: &Act, out: &mut MatMut<'_>, first: usize, count: usize) {
+fn tokens(ty: WeightType, tile: Tile<'_, W>, act: &Act, out: &mut MatMut<'_>, place: Place) {
     for group_of in act.tiles() {
         macro_rules! tokens {
             ($m:literal) => {{
@@ -82,7 +85,7 @@ fn tokens(ty: WeightType, tile: Tile<'_, W>, act: &Act, out: &mut MatMut<'_>, fi
                     (_, false) => micro::<$m, 16, false>(tile, group_of),
                     (_, true) => micro::<$m, 16, true>(tile, group_of),
                 };
-                write(sums, out, group_of.token, first, count);
+                write(sums, out, group_of.token, place);
             }};
         }
         match group_of.tall {
@@ -94,22 +97,28 @@ fn tokens(ty: WeightType, tile: Tile<'_, W>, act: &Act, out: &mut MatMut<'_>, fi
     }
 }
 
-/// Adds the product of a panel of blocks with `act`.
+/// The product of a panel of blocks with `act`, and what `then` adds.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn q8(panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
+pub(super) fn q8(panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, then: Then<'_>, scratch: &mut Scratch) {
     // SAFETY: this function enables what the token stands for.
     let token = unsafe { Avx2::new() };
     let plan = Plan::new(panel.ty, act.len(), 2);
     for first in (0..out.columns()).step_by(W) {
         let count = W.min(out.columns() - first);
         plan.fill::<Avx2, W>(token, scratch, panel, first, count);
-        tokens(panel.ty, plan.parts(panel.ty, &scratch.tile), act, &mut out, first, count);
+        tokens(
+            panel.ty,
+            plan.parts(panel.ty, &scratch.tile),
+            act,
+            &mut out,
+            (first, count, Finish::new(token, then, first)),
+        );
     }
 }
 
-/// Adds the product of packed blocks with `act`.
+/// The product of packed blocks with `act`, and what `then` adds.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn packed(view: View<'_>, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
+pub(super) fn packed(view: View<'_>, act: &Act, mut out: MatMut<'_>, then: Then<'_>, scratch: &mut Scratch) {
     // SAFETY: this function enables what the token stands for.
     let token = unsafe { Avx2::new() };
     let (ty, plan) = (view.ty(), Plan::new(view.ty(), act.len(), 2));
@@ -118,7 +127,8 @@ pub(super) fn packed(view: View<'_>, act: &Act, mut out: MatMut<'_>, scratch: &m
         plan.fill_packed::<Avx2, W, 2>(token, scratch, view, begin);
         let end = out.columns().min(begin + LANES);
         for (first, tile) in (begin..end).step_by(W).zip(scratch.tile.chunks_exact(len)) {
-            tokens(ty, plan.parts(ty, tile), act, &mut out, first, W.min(end - first));
+            let place = (first, W.min(end - first), Finish::new(token, then, first));
+            tokens(ty, plan.parts(ty, tile), act, &mut out, place);
         }
     }
 }

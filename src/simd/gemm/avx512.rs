@@ -4,15 +4,18 @@ use core::arch::x86_64::*;
 
 use super::super::act::Group;
 use super::super::lanes::avx512::Avx512;
-use super::super::lanes::{Lanes, in_step, padded};
+use super::super::lanes::{Lanes, in_step};
 use super::super::packed::View;
 use super::super::unpack::{group, has_min};
-use super::super::{Act, MatMut, Scratch, WeightType};
-use super::Panel;
+use super::super::{Act, MatMut, Scratch, Then, WeightType};
 use super::tile::{Plan, Tile};
+use super::{Finish, Panel};
 
 /// Outputs of a tile.
 const W: usize = 32;
+
+/// The first output of a tile, how many it has, and what is added to them.
+type Place = (usize, usize, Finish<__m512, 2>);
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline]
@@ -28,18 +31,21 @@ fn floats(from: &[f32; 16]) -> __m512 {
     _mm512_castsi512_ps(load(from))
 }
 
-/// Adds the sums of a group of tokens to the outputs from `first` on.
+/// Writes the sums of a group of tokens to the outputs from `first` on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline]
-fn write<const M: usize>(sums: [[__m512; 2]; M], out: &mut MatMut<'_>, token: usize, first: usize, count: usize) {
+fn write<const M: usize>(
+    sums: [[__m512; 2]; M],
+    out: &mut MatMut<'_>,
+    token: usize,
+    (first, count, finish): Place,
+) {
     // SAFETY: this function enables what the token stands for.
     let l = unsafe { Avx512::new() };
     for (at, sums) in sums.iter().enumerate() {
         let row = out.row(token + at).get_mut(first..).unwrap_or_default();
-        let count = count.min(row.len());
-        for (part, sum) in in_step(row[..count].chunks_mut(16), sums) {
-            l.store(part, l.add(l.load(part), *sum));
-        }
+        let (row, _) = row.split_at_mut(count.min(row.len()));
+        finish.write(l, row, sums);
     }
 }
 
@@ -90,10 +96,10 @@ fn micro<const M: usize, const QUADS: usize, const MIN: bool>(
     totals
 }
 
-/// Adds the products of a tile with all tokens.
+/// The products of a tile with all tokens.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline]
-fn tokens(ty: WeightType, tile: Tile<'_, W>, act: &Act, out: &mut MatMut<'_>, first: usize, count: usize) {
+fn tokens(ty: WeightType, tile: Tile<'_, W>, act: &Act, out: &mut MatMut<'_>, place: Place) {
     for group_of in act.tiles() {
         macro_rules! tokens {
             ($m:literal) => {{
@@ -102,7 +108,7 @@ fn tokens(ty: WeightType, tile: Tile<'_, W>, act: &Act, out: &mut MatMut<'_>, fi
                     (_, false) => micro::<$m, 8, false>(tile, group_of),
                     (_, true) => micro::<$m, 8, true>(tile, group_of),
                 };
-                write(sums, out, group_of.token, first, count);
+                write(sums, out, group_of.token, place);
             }};
         }
         match group_of.tall {
@@ -114,29 +120,35 @@ fn tokens(ty: WeightType, tile: Tile<'_, W>, act: &Act, out: &mut MatMut<'_>, fi
     }
 }
 
-/// Adds the product of a panel of blocks with `act`.
+/// The product of a panel of blocks with `act`, and what `then` adds.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
-pub(super) fn q8(panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
+pub(super) fn q8(panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, then: Then<'_>, scratch: &mut Scratch) {
     // SAFETY: this function enables what the token stands for.
     let token = unsafe { Avx512::new() };
     let plan = Plan::new(panel.ty, act.len(), 4);
     for first in (0..out.columns()).step_by(W) {
         let count = W.min(out.columns() - first);
         plan.fill::<Avx512, W>(token, scratch, panel, first, count);
-        tokens(panel.ty, plan.parts(panel.ty, &scratch.tile), act, &mut out, first, count);
+        tokens(
+            panel.ty,
+            plan.parts(panel.ty, &scratch.tile),
+            act,
+            &mut out,
+            (first, count, Finish::new(token, then, first)),
+        );
     }
 }
 
-/// Adds the product of packed blocks with `act`.
+/// The product of packed blocks with `act`, and what `then` adds.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
-pub(super) fn packed(view: View<'_>, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
+pub(super) fn packed(view: View<'_>, act: &Act, mut out: MatMut<'_>, then: Then<'_>, scratch: &mut Scratch) {
     // SAFETY: this function enables what the token stands for.
     let token = unsafe { Avx512::new() };
     let (ty, plan) = (view.ty(), Plan::new(view.ty(), act.len(), 4));
     for first in (0..out.columns()).step_by(W) {
         let count = W.min(out.columns() - first);
         plan.fill_packed::<Avx512, W, 4>(token, scratch, view, first);
-        tokens(ty, plan.parts(ty, &scratch.tile), act, &mut out, first, count);
+        tokens(ty, plan.parts(ty, &scratch.tile), act, &mut out, (first, count, Finish::new(token, then, first)));
     }
 }
 
@@ -164,65 +176,120 @@ fn pairs(words: __m512i) -> __m512bh {
     unsafe { core::mem::transmute::<__m512i, __m512bh>(words) }
 }
 
-/// Adds the product of a panel of BF16 with `act`. Subnormals count as zero, as the instruction has it.
+/// The product of a panel of floats with `act`, and what `then` adds; F32 and F16 are rounded to BF16. Subnormals count as
+/// zero, as the instruction has it.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,avx2,fma,f16c")]
-pub(super) fn brain(panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
+pub(super) fn brain(panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, then: Then<'_>, scratch: &mut Scratch) {
     let inputs = act.len();
-    // SAFETY: this function enables what the token stands for.
-    let lanes = unsafe { Avx512::new() };
     scratch.tile.resize(inputs.div_ceil(2) * W, 0.0);
     for first in (0..out.columns()).step_by(W) {
-        let count = W.min(out.columns() - first);
-        fill_brain(lanes, &mut scratch.tile, panel, first, count, inputs);
-        for group_of in act.tiles() {
-            macro_rules! tokens {
-                ($m:literal) => {{
-                    let sums = micro_brain::<$m>(&scratch.tile, group_of.words);
-                    write(sums, &mut out, group_of.token, first, count);
-                }};
-            }
-            match group_of.tall {
-                12 => tokens!(12),
-                8 => tokens!(8),
-                6 => tokens!(6),
-                4 => tokens!(4),
-                2 => tokens!(2),
-                _ => tokens!(1),
-            }
+        fill_brain(&mut scratch.tile, panel, first, W.min(out.columns() - first), inputs);
+        over_brain(&scratch.tile, act, &mut out, first, then);
+    }
+}
+
+/// Makes the tiles of a matrix of floats.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,avx2,fma,f16c")]
+pub(super) fn brain_tiles(panel: Panel<'_>, inputs: usize, outputs: usize, tiles: &mut Vec<f32>) {
+    let len = inputs.div_ceil(2) * W;
+    tiles.resize(outputs.div_ceil(W) * len, 0.0);
+    for (first, tile) in (0..outputs).step_by(W).zip(tiles.chunks_exact_mut(len.max(1))) {
+        fill_brain(tile, panel, first, W.min(outputs - first), inputs);
+    }
+}
+
+/// The products of the first outputs of tiles of `inputs` inputs, or with fewer inputs of the first of them.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,avx2,fma,f16c")]
+pub(super) fn multiply_brain(tiles: &[f32], inputs: usize, act: &Act, mut out: MatMut<'_>, then: Then<'_>) {
+    let len = inputs.div_ceil(2) * W;
+    for (first, tile) in (0..out.columns()).step_by(W).zip(tiles.chunks_exact(len.max(1))) {
+        over_brain(tile, act, &mut out, first, then);
+    }
+}
+
+/// The products of a tile, whose first output is `first`, with all tokens.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,avx2,fma,f16c")]
+#[inline]
+fn over_brain(tile: &[f32], act: &Act, out: &mut MatMut<'_>, first: usize, then: Then<'_>) {
+    // SAFETY: this function enables what the token stands for.
+    let l = unsafe { Avx512::new() };
+    let place = (first, W.min(out.columns() - first), Finish::new(l, then, first));
+    for group_of in act.tiles() {
+        macro_rules! tokens {
+            ($m:literal) => {
+                write(micro_brain::<$m>(tile, group_of.words), out, group_of.token, place)
+            };
+        }
+        match group_of.tall {
+            12 => tokens!(12),
+            8 => tokens!(8),
+            6 => tokens!(6),
+            4 => tokens!(4),
+            2 => tokens!(2),
+            _ => tokens!(1),
         }
     }
 }
 
+/// The first 32 numbers of a row of floats as BF16, rounded to nearest, ties to even; what it lacks is zero.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,avx2,fma,f16c")]
+#[inline]
+fn brains(ty: WeightType, row: &[u8]) -> __m512i {
+    // SAFETY: this function enables what the token stands for.
+    let l = unsafe { Avx512::new() };
+    let half = |part: &[u8]| if ty == WeightType::F16 { l.load_f16(part) } else { l.load_f32(part) };
+    if ty == WeightType::BF16 {
+        return _mm512_castps_si512(l.load_f32(row));
+    }
+    let high = row.get(if ty == WeightType::F16 { 32 } else { 64 }..).unwrap_or_default();
+    let both = _mm512_cvtne2ps_pbh(half(high), half(row));
+    // SAFETY: both are 512 bits of which any are a value.
+    unsafe { core::mem::transmute::<__m512bh, __m512i>(both) }
+}
+
+/// Which of the 16-bit numbers of two rows stand above one another in a pair: the first 16 pairs, and the last 16.
+static PAIRED: [[u32; 16]; 2] = {
+    let (mut to, mut at) = ([[0; 16]; 2], 0);
+    while at < 32 {
+        to[at / 16][at % 16] = at as u32 | (at as u32 + 32) << 16;
+        at += 1;
+    }
+    to
+};
+
 /// Pairs of inputs of each output, an odd last one with a zero.
-#[inline(always)]
-fn fill_brain(token: Avx512, tile: &mut [f32], panel: Panel<'_>, first: usize, count: usize, inputs: usize) {
-    let tile = tile.as_chunks_mut::<W>().0;
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,avx2,fma,f16c")]
+#[inline]
+fn fill_brain(tile: &mut [f32], panel: Panel<'_>, first: usize, count: usize, inputs: usize) {
+    // SAFETY: this function enables what the token stands for.
+    let l = unsafe { Avx512::new() };
+    let (tile, size) = (tile.as_chunks_mut::<W>().0, panel.ty.block_bytes());
     if panel.input_major {
+        let (low, high) = (load(&PAIRED[0]), load(&PAIRED[1]));
         for (pair, to) in tile.iter_mut().enumerate() {
             let row = |input: usize| {
                 let row = if input < inputs { panel.row(input) } else { &[] };
-                let row = row.get(2 * first..).unwrap_or_default();
-                padded::<u8, { 2 * W }>(row.get(..2 * count).unwrap_or(row))
+                let row = row.get(size * first..).unwrap_or_default();
+                brains(panel.ty, row.get(..size * count).unwrap_or(row))
             };
             let (even, odd) = (row(2 * pair), row(2 * pair + 1));
-            let both = even.as_chunks::<2>().0.iter().zip(odd.as_chunks::<2>().0);
-            for (to, (even, odd)) in to.iter_mut().zip(both) {
-                *to = f32::from_bits(u32::from_le_bytes([even[0], even[1], odd[0], odd[1]]));
-            }
+            let (start, end) = to.split_at_mut(16);
+            l.store(start, _mm512_castsi512_ps(_mm512_permutex2var_epi16(even, low, odd)));
+            l.store(end, _mm512_castsi512_ps(_mm512_permutex2var_epi16(even, high, odd)));
         }
         return;
     }
     for (at, to) in tile.chunks_mut(16).enumerate() {
         for begin in [0, 16] {
-            let mut square = [token.zero(); 16];
+            let mut square = [l.zero(); 16];
             for (lane, v) in square.iter_mut().enumerate().take(count.saturating_sub(begin)) {
                 let row = panel.row(first + begin + lane);
-                let row = row.get(..2 * inputs).unwrap_or(row).get(64 * at..).unwrap_or_default();
-                *v = token.load_f32(row);
+                let row = row.get(..size * inputs).unwrap_or(row).get(32 * size * at..).unwrap_or_default();
+                *v = _mm512_castsi512_ps(brains(panel.ty, row));
             }
-            token.turn(&mut square);
+            l.turn(&mut square);
             for (to, v) in in_step(to.iter_mut(), &square) {
-                token.store(&mut to[begin..begin + 16], *v);
+                l.store(&mut to[begin..begin + 16], *v);
             }
         }
     }

@@ -3,51 +3,98 @@
 use super::super::dispatch::dispatch;
 use super::super::lanes::{BrainSource, HalfSource, Lanes, SingleSource, Source, in_step};
 use super::super::unpack::decode;
-use super::super::{Act, Level, MatMut, Scratch, WeightType};
-use super::Panel;
+use super::super::{Act, Level, MatMut, Scratch, Then, WeightType};
 use super::tile::turn_all;
+use super::{Finish, Panel};
 
-/// Adds the product of `panel` with the packed rows of `act`.
-pub(super) fn multiply(level: Level, panel: Panel<'_>, act: &Act, out: MatMut<'_>, scratch: &mut Scratch) {
-    run(level, panel, act, out, scratch);
+/// The product of `panel` with the packed rows of `act`, and what `then` adds.
+pub(super) fn multiply(
+    level: Level,
+    panel: Panel<'_>,
+    act: &Act,
+    out: MatMut<'_>,
+    then: Then<'_>,
+    scratch: &mut Scratch,
+) {
+    run(level, panel, act, out, then, scratch);
 }
 
 dispatch! {
-    fn run(panel: Panel<'_>, act: &Act, out: MatMut<'_>, scratch: &mut Scratch) = all;
+    fn run(panel: Panel<'_>, act: &Act, out: MatMut<'_>, then: Then<'_>, scratch: &mut Scratch) = all;
 }
 
 #[inline(always)]
-fn all<L: Lanes>(l: L, panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
+fn all<L: Lanes>(l: L, panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, then: Then<'_>, scratch: &mut Scratch) {
     let (width, inputs, outputs) = (2 * L::N, act.len(), out.columns());
     scratch.tile.resize(width * inputs, 0.0);
     for first in (0..outputs).step_by(width) {
         let count = width.min(outputs - first);
-        match panel.ty {
-            WeightType::F32 => pack::<L, SingleSource>(l, panel, first, count, &mut scratch.tile),
-            WeightType::F16 => pack::<L, HalfSource>(l, panel, first, count, &mut scratch.tile),
-            WeightType::BF16 => pack::<L, BrainSource>(l, panel, first, count, &mut scratch.tile),
-            _ => {
-                // Blocks have a multiple of 32 inputs.
-                scratch.rows.resize(L::N * inputs, 0.0);
-                for begin in (0..count).step_by(L::N) {
-                    for (lane, row) in scratch.rows.chunks_exact_mut(inputs).enumerate().take(count - begin) {
-                        decode(panel.ty, panel.row(first + begin + lane), row);
-                    }
-                    turn_all(l, &scratch.rows, inputs, begin, width, &mut scratch.tile);
+        if panel.ty.is_float() {
+            floats(l, panel, first, count, &mut scratch.tile);
+        } else {
+            // Blocks have a multiple of 32 inputs.
+            scratch.rows.resize(L::N * inputs, 0.0);
+            for begin in (0..count).step_by(L::N) {
+                for (lane, row) in scratch.rows.chunks_exact_mut(inputs).enumerate().take(count - begin) {
+                    decode(panel.ty, panel.row(first + begin + lane), row);
                 }
+                turn_all(l, &scratch.rows, inputs, begin, width, &mut scratch.tile);
             }
         }
-        for (token, tall, packed) in act.groups() {
-            let part = (first, count, token);
-            match tall {
-                12 => add::<L, 12>(l, &scratch.tile, packed, &mut out, part),
-                8 => add::<L, 8>(l, &scratch.tile, packed, &mut out, part),
-                6 => add::<L, 6>(l, &scratch.tile, packed, &mut out, part),
-                4 => add::<L, 4>(l, &scratch.tile, packed, &mut out, part),
-                2 => add::<L, 2>(l, &scratch.tile, packed, &mut out, part),
-                _ => add::<L, 1>(l, &scratch.tile, packed, &mut out, part),
-            }
+        over(l, &scratch.tile, act, &mut out, first, then);
+    }
+}
+
+/// The products of a tile, whose first output is `first`, with all tokens.
+#[inline(always)]
+fn over<L: Lanes>(l: L, tile: &[f32], act: &Act, out: &mut MatMut<'_>, first: usize, then: Then<'_>) {
+    let (count, finish) = ((2 * L::N).min(out.columns() - first), Finish::new(l, then, first));
+    for (token, tall, packed) in act.groups() {
+        let part = (first, count, token, finish);
+        match tall {
+            12 => tokens::<L, 12>(l, tile, packed, out, part),
+            8 => tokens::<L, 8>(l, tile, packed, out, part),
+            6 => tokens::<L, 6>(l, tile, packed, out, part),
+            4 => tokens::<L, 4>(l, tile, packed, out, part),
+            2 => tokens::<L, 2>(l, tile, packed, out, part),
+            _ => tokens::<L, 1>(l, tile, packed, out, part),
         }
+    }
+}
+
+#[inline(always)]
+fn all_tiles<L: Lanes>(l: L, panel: Panel<'_>, inputs: usize, outputs: usize, tiles: &mut Vec<f32>) {
+    let width = 2 * L::N;
+    tiles.resize(outputs.div_ceil(width) * width * inputs, 0.0);
+    for (first, tile) in (0..outputs).step_by(width).zip(tiles.chunks_exact_mut((width * inputs).max(1))) {
+        floats(l, panel, first, width.min(outputs - first), tile);
+    }
+}
+
+dispatch! {
+    /// Makes the tiles of a matrix of floats.
+    pub(super) fn tiles(panel: Panel<'_>, inputs: usize, outputs: usize, tiles: &mut Vec<f32>) = all_tiles;
+}
+
+#[inline(always)]
+fn over_all<L: Lanes>(l: L, tiles: &[f32], inputs: usize, act: &Act, mut out: MatMut<'_>, then: Then<'_>) {
+    let width = 2 * L::N;
+    for (first, tile) in (0..out.columns()).step_by(width).zip(tiles.chunks_exact((width * inputs).max(1))) {
+        over(l, tile, act, &mut out, first, then);
+    }
+}
+
+dispatch! {
+    /// The products of the first outputs of tiles of `inputs` inputs, or with fewer inputs of the first of them.
+    pub(super) fn multiply_tiles(tiles: &[f32], inputs: usize, act: &Act, out: MatMut<'_>, then: Then<'_>) = over_all;
+}
+
+#[inline(always)]
+fn floats<L: Lanes>(l: L, panel: Panel<'_>, first: usize, count: usize, tile: &mut [f32]) {
+    match panel.ty {
+        WeightType::F16 => pack::<L, HalfSource>(l, panel, first, count, tile),
+        WeightType::BF16 => pack::<L, BrainSource>(l, panel, first, count, tile),
+        _ => pack::<L, SingleSource>(l, panel, first, count, tile),
     }
 }
 
@@ -82,14 +129,14 @@ fn pack<L: Lanes, S: Source>(l: L, panel: Panel<'_>, first: usize, count: usize,
     }
 }
 
-/// Adds the products of a tile with `M` tokens whose values stand together, input by input.
+/// The products of a tile with `M` tokens whose values stand together, input by input.
 #[inline(always)]
-fn add<L: Lanes, const M: usize>(
+fn tokens<L: Lanes, const M: usize>(
     l: L,
     tile: &[f32],
     packed: &[f32],
     out: &mut MatMut<'_>,
-    (first, count, token): (usize, usize, usize),
+    (first, count, token, finish): (usize, usize, usize, Finish<L::V, 2>),
 ) {
     let mut sums = [[l.zero(); 2]; M];
     for (weights, values) in in_step(tile.chunks_exact(2 * L::N), packed.as_chunks::<M>().0) {
@@ -101,11 +148,9 @@ fn add<L: Lanes, const M: usize>(
             sums[token][1] = l.fma(high, value, sums[token][1]);
         }
     }
-    for (at, sum) in sums.into_iter().enumerate() {
+    for (at, sums) in sums.iter().enumerate() {
         let row = out.row(token + at).get_mut(first..).unwrap_or_default();
         let (row, _) = row.split_at_mut(count.min(row.len()));
-        let (low, high) = row.split_at_mut(L::N.min(row.len()));
-        l.store(low, l.add(l.load(low), sum[0]));
-        l.store(high, l.add(l.load(high), sum[1]));
+        finish.write(l, row, sums);
     }
 }

@@ -1,10 +1,12 @@
 //! Many tokens with 8-bit activations where there is no kernel for tiles: a row at a time.
 
-use super::super::{Act, Level, MatMut, q8};
+use super::super::matrix::begin;
+use super::super::{Act, Level, MatMut, Then, q8};
 use super::Panel;
 
-/// Adds the product of a panel of blocks with `act`.
-pub(super) fn q8(level: Level, panel: Panel<'_>, act: &Act, mut out: MatMut<'_>) {
+/// The product of a panel of blocks with `act`, and what `then` adds.
+pub(super) fn q8(level: Level, panel: Panel<'_>, act: &Act, mut out: MatMut<'_>, then: Then<'_>) {
+    begin(&mut out, then);
     for output in 0..out.columns() {
         let row = panel.row(output).get(..panel.stride).unwrap_or_default();
         for token in 0..act.rows() {

@@ -19,8 +19,9 @@ use self::layout::Plan;
 pub(super) use self::many::Starts;
 use super::dispatch::dispatch;
 use super::gemm;
+use super::matrix::begin;
 use super::unpack::decode;
-use super::{Act, Form, Level, MANY, MatMut, Matrix, Scratch, WeightType};
+use super::{Act, Form, Level, MANY, MatMut, Matrix, Scratch, Then, WeightType};
 
 /// A copy of a matrix of blocks in which the rows of 16 outputs stand side by side, so that activations are loaded once
 /// for all of them and no sum goes across a vector. Every byte of the matrix is in it, in another place: products are those
@@ -237,21 +238,29 @@ impl<'a> View<'a> {
         });
     }
 
-    /// Adds the product with `act` to `out`.
-    pub(super) fn multiply(self, level: Level, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
+    /// The product with `act`, and what `then` adds.
+    pub(super) fn multiply(
+        self,
+        level: Level,
+        act: &Act,
+        mut out: MatMut<'_>,
+        then: Then<'_>,
+        scratch: &mut Scratch,
+    ) {
         if act.form() != Form::Q8 {
-            return self.exactly(level, act, out, scratch);
+            return self.exactly(level, act, out, then, scratch);
         }
         if self.skip == 0 {
-            return self.whole_panels(level, act, out, scratch);
+            return self.whole_panels(level, act, out, then, scratch);
         }
+        begin(&mut out, then);
         // Parts that do not begin with a panel: what comes before is worked out too, and left out.
         let columns = self.skip + out.columns();
         let mut all = core::mem::take(&mut scratch.spare);
         all.clear();
         all.resize(columns * out.rows(), 0.0);
         if let Some(all) = MatMut::new(&mut all, columns) {
-            Self { skip: 0, ..self }.whole_panels(level, act, all, scratch);
+            Self { skip: 0, ..self }.whole_panels(level, act, all, Then::default(), scratch);
         }
         for (row, sums) in all.chunks_exact(columns).enumerate() {
             for (out, sum) in out.row(row).iter_mut().zip(&sums[self.skip..]) {
@@ -261,14 +270,15 @@ impl<'a> View<'a> {
         scratch.spare = all;
     }
 
-    fn whole_panels(self, level: Level, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
-        if act.rows() < MANY || !gemm::packed(self, act, out.reborrow(), scratch) {
+    fn whole_panels(self, level: Level, act: &Act, mut out: MatMut<'_>, then: Then<'_>, scratch: &mut Scratch) {
+        if act.rows() < MANY || !gemm::packed(self, act, out.reborrow(), then, scratch) {
+            begin(&mut out, then);
             few(level, self, act, out);
         }
     }
 
     /// The product with activations as they are: 16 rows at a time turned back.
-    fn exactly(self, level: Level, act: &Act, mut out: MatMut<'_>, scratch: &mut Scratch) {
+    fn exactly(self, level: Level, act: &Act, mut out: MatMut<'_>, then: Then<'_>, scratch: &mut Scratch) {
         let (stride, size) = (self.plan.row, self.plan.ty.block_bytes());
         let mut stored = core::mem::take(&mut scratch.stored);
         stored.clear();
@@ -285,7 +295,7 @@ impl<'a> View<'a> {
             }
             let panel = gemm::Panel { bytes: &stored, stride, input_major: false, ty: self.plan.ty };
             let (part, rest) = out.split_at(count);
-            gemm::single(level, panel, act, part, scratch);
+            gemm::single(level, panel, act, part, then.from(start), scratch);
             (out, start) = (rest, start + count);
         }
         scratch.stored = stored;

@@ -20,6 +20,59 @@ pub(super) const fn height(rows: usize, streams: usize, stride: usize) -> usize 
     (height - 1) | 1
 }
 
+/// The rows of a matrix two at a time, far from one another: one from each of two stripes, then from the next two. Rows left over
+/// are half of them apart; a single one is given as both.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Debug)]
+pub(super) struct Pairs {
+    height: usize,
+    /// The end of the last stripe.
+    end: usize,
+    row: usize,
+    at: usize,
+    rest: core::ops::Range<usize>,
+    apart: usize,
+    last: Option<usize>,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Pairs {
+    /// From `streams` stripes, an even number, or from two where they would be too short.
+    #[inline(always)]
+    pub(super) const fn new(rows: usize, streams: usize, stride: usize) -> Self {
+        let (streams, height) = match height(rows, streams, stride) {
+            0 => (2, height(rows, 2, stride)),
+            height => (streams, height),
+        };
+        let end = height * streams;
+        let apart = (rows - end) / 2;
+        let last = if (rows - end) % 2 == 1 { Some(rows - 1) } else { None };
+        Self { height, end, row: 0, at: 0, rest: end..end + apart, apart, last }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Iterator for Pairs {
+    type Item = (usize, usize);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(usize, usize)> {
+        if self.row < self.height {
+            let at = self.at;
+            self.at += 2 * self.height;
+            if self.at >= self.end {
+                self.row += 1;
+                self.at = self.row;
+            }
+            return Some((at, at + self.height));
+        }
+        if let Some(row) = self.rest.next() {
+            return Some((row, row + self.apart));
+        }
+        self.last.take().map(|row| (row, row))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,6 +86,23 @@ mod tests {
                 assert!(rows - height * streams < 3 * streams, "few are left: {rows} rows, {streams} stripes");
             }
         }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn pairs_are_all_rows_once() {
+        for rows in (0..300).chain([768, 2304, 50_257]) {
+            for stride in [18, 816, 8192] {
+                let mut seen = std::vec![0; rows];
+                for (near, far) in Pairs::new(rows, 4, stride) {
+                    seen[near] += 1;
+                    seen[far] += usize::from(far != near);
+                }
+                assert!(seen.iter().all(|times| *times == 1), "{rows} rows of {stride} bytes");
+            }
+        }
+        let first: std::vec::Vec<_> = Pairs::new(803, 4, 816).take(3).collect();
+        assert_eq!(first, [(0, 199), (398, 597), (1, 200)]);
     }
 
     #[test]

@@ -154,7 +154,7 @@ fn add(rest: &mut __m512, values: __m256, sums: &[f32; 8]) {
 pub(super) fn matvec(ty: WeightType, bytes: &[u8], stride: usize, act: Row<'_>, out: &mut [f32]) {
     macro_rules! all {
         ($two:path) => {
-            in_pairs(bytes, stride, out, |rows| $two(rows, act))
+            in_pairs(bytes, stride, out, |rows| $two(rows, &act))
         };
     }
     match ty {

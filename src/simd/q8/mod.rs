@@ -12,7 +12,9 @@ use super::act::Row;
 #[cfg(target_arch = "x86_64")]
 use super::lanes::padded;
 use super::level::Isa;
-use super::{Level, WeightType, ahead, stripes};
+#[cfg(target_arch = "x86_64")]
+use super::stripes;
+use super::{Level, WeightType};
 
 /// The part of a block that begins at `A`.
 #[cfg(target_arch = "x86_64")]
@@ -139,29 +141,24 @@ impl<'a, const B: usize> Eights<'a, B> {
     }
 }
 
-/// Calls `two` for pairs of rows far from one another, and adds what it gives to their outputs. Rows left over are paired
-/// with themselves.
+/// Places in a matrix that are read in turn.
+#[cfg(target_arch = "x86_64")]
+const STREAMS: usize = 4;
+
+/// Calls `two` for pairs of rows far from one another, and adds what it gives to their outputs.
+///
+/// Four streams are as many as the processor follows by itself. Asking for the next page, as rows of floats do, would hold
+/// up the products here.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn in_pairs(bytes: &[u8], stride: usize, out: &mut [f32], two: impl Fn([&[u8]; 2]) -> [f32; 2]) {
-    let half = match stripes::height(out.len(), 2, stride) {
-        // So few that any place is as good as another.
-        0 => out.len() / 2,
-        half => half,
-    };
-    let (near_out, rest) = out.split_at_mut(half);
-    let (far_out, left) = rest.split_at_mut(half);
-    let rows = |from: usize| bytes.get(from * stride..).unwrap_or_default().chunks_exact(stride);
-    for ((near, far), pair) in near_out.iter_mut().zip(far_out).zip(rows(0).zip(rows(half))) {
-        ahead::next_page(pair.0);
-        ahead::next_page(pair.1);
-        let [a, b] = two(pair.into());
-        *near += a;
-        *far += b;
-    }
-    for (out, row) in left.iter_mut().zip(rows(2 * half)) {
-        let [sum, _] = two([row, row]);
-        *out += sum;
+    let row = |at: usize| bytes.get(at * stride..).and_then(|rest| rest.get(..stride)).unwrap_or_default();
+    for (near, far) in stripes::Pairs::new(out.len(), STREAMS, stride) {
+        let [a, b] = two([row(near), row(far)]);
+        out[near] += a;
+        if far != near {
+            out[far] += b;
+        }
     }
 }
 

@@ -108,7 +108,8 @@ fn q6_k_block(
 macro_rules! large {
     ($name:ident, $block:ident, $bytes:literal, $table:ident, $sums:ident, $per:literal) => {
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
-        pub(super) fn $name([near, far]: [&[u8]; 2], act: Row<'_>) -> [f32; 2] {
+        #[inline(never)]
+        pub(super) fn $name([near, far]: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
             let pick = picks(&$table);
             let (mut a, mut b) = (Sums::new(), Sums::new());
             let blocks = near.as_chunks::<$bytes>().0.iter().zip(far.as_chunks::<$bytes>().0);

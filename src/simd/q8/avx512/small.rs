@@ -101,24 +101,27 @@ fn fives(a: &[u8; 16], b: &[u8; 16], bits_a: &[u8; 4], bits_b: &[u8; 4]) -> __m5
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
-pub(super) fn q8_0(rows: [&[u8]; 2], act: Row<'_>) -> [f32; 2] {
+#[inline(never)]
+pub(super) fn q8_0(rows: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
     let pick = picks(&PAIRS);
     let pair = |a: &[u8; 34], b: &[u8; 34]| {
         let low = _mm512_castsi256_si512(load32(at::<2, 32, 34, u8>(a)));
         let both = _mm512_inserti64x4::<1>(low, load32(at::<2, 32, 34, u8>(b)));
         _mm512_xor_si512(both, _mm512_set1_epi8(-128))
     };
-    small(rows, act, -128.0, |sums, blocks, act| pairs::<34, false, 0>(sums, blocks, act, pick, pair))
+    small(rows, *act, -128.0, |sums, blocks, act| pairs::<34, false, 0>(sums, blocks, act, pick, pair))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
-pub(super) fn q4_0(rows: [&[u8]; 2], act: Row<'_>) -> [f32; 2] {
+#[inline(never)]
+pub(super) fn q4_0(rows: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
     let tables = Words::new();
-    small(rows, Row { q: act.halves, ..act }, -8.0, |sums, blocks, act| nibbles(sums, blocks, act, &tables))
+    small(rows, Row { q: act.halves, ..*act }, -8.0, |sums, blocks, act| nibbles(sums, blocks, act, &tables))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
-pub(super) fn q4_1(rows: [&[u8]; 2], act: Row<'_>) -> [f32; 2] {
+#[inline(never)]
+pub(super) fn q4_1(rows: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
     let pick = picks(&HALVES_APART);
     // Nibbles in place: the second half of each block is sixteen times too large.
     let (low, high) = (0x0f0f_0f0f, 0xf0f0_f0f0_u32.cast_signed());
@@ -126,23 +129,25 @@ pub(super) fn q4_1(rows: [&[u8]; 2], act: Row<'_>) -> [f32; 2] {
         let both = twice(at::<4, 16, 20, u8>(a), at::<4, 16, 20, u8>(b));
         _mm512_and_si512(both, quarters(low, high, low, high))
     };
-    small(rows, act, 1.0, |sums, blocks, act| pairs::<20, true, 2>(sums, blocks, act, pick, pair))
+    small(rows, *act, 1.0, |sums, blocks, act| pairs::<20, true, 2>(sums, blocks, act, pick, pair))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
-pub(super) fn q5_0(rows: [&[u8]; 2], act: Row<'_>) -> [f32; 2] {
+#[inline(never)]
+pub(super) fn q5_0(rows: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
     let pick = picks(&PAIRS);
     let pair = |a: &[u8; 22], b: &[u8; 22]| {
         fives(at::<6, 16, 22, u8>(a), at::<6, 16, 22, u8>(b), at::<2, 4, 22, u8>(a), at::<2, 4, 22, u8>(b))
     };
-    small(rows, act, -16.0, |sums, blocks, act| pairs::<22, false, 0>(sums, blocks, act, pick, pair))
+    small(rows, *act, -16.0, |sums, blocks, act| pairs::<22, false, 0>(sums, blocks, act, pick, pair))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
-pub(super) fn q5_1(rows: [&[u8]; 2], act: Row<'_>) -> [f32; 2] {
+#[inline(never)]
+pub(super) fn q5_1(rows: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
     let pick = picks(&PAIRS);
     let pair = |a: &[u8; 24], b: &[u8; 24]| {
         fives(at::<8, 16, 24, u8>(a), at::<8, 16, 24, u8>(b), at::<4, 4, 24, u8>(a), at::<4, 4, 24, u8>(b))
     };
-    small(rows, act, 1.0, |sums, blocks, act| pairs::<24, false, 2>(sums, blocks, act, pick, pair))
+    small(rows, *act, 1.0, |sums, blocks, act| pairs::<24, false, 2>(sums, blocks, act, pick, pair))
 }

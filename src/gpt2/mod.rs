@@ -43,7 +43,9 @@
 //! With F32 and F16 weights the logits are within 1e-4 of a computation in double precision (tested on nine checkpoints at
 //! every level of instructions). With [`RunOptions::exact`] so they are for weights in blocks; without it, activations are
 //! rounded to 8 bits there, as in llama.cpp, and the logits are about as far from the exact ones as llama.cpp's (tested: at
-//! most one and a half times as far). Keys and values in F16 ([`CacheType`]) move logits by less than 0.01.
+//! most one and a half times as far). Where a prompt's activations are rounded anyway, for weights in blocks or in BF16, its
+//! queries, keys and values are multiplied in BF16 on processors that have instructions for it (`avx512bf16`), which moves
+//! logits by no more than the rounding does. Keys and values in F16 ([`CacheType`]) move logits by less than 0.01.
 
 mod attention;
 mod cache;

@@ -28,7 +28,7 @@
 //! | weights | form | why |
 //! |---|---|---|
 //! | F32, F16 | [`Form::F32`] | exact products |
-//! | BF16 | [`Form::F32`], or [`Form::Bf16`] for many tokens on [`Level`] `avx512bf16` | the second is twice as fast there and rounds activations to 8 bits; F32 and F16 weights would be rounded too |
+//! | BF16 | [`Form::F32`], or [`Form::Bf16`] for many tokens on [`Level`] `avx512bf16` | the second is twice as fast on AMD's processors, slower on Intel's, and rounds activations to 8 bits; F32 and F16 weights would be rounded too |
 //! | block formats | [`Form::Q8`] | whole-number arithmetic; [`Form::F32`] is exact and slow |
 //!
 //! Activations are made once ([`Act::set`]) and serve every matrix with that many inputs. One token is bound by memory:

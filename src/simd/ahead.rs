@@ -1,5 +1,9 @@
 //! Asking for memory before it is needed.
 
+use std::sync::OnceLock;
+
+use super::maker::Maker;
+
 /// Bytes of a page of most machines.
 const PAGE: usize = 4096;
 /// Lines of a page that are asked for: as many as it takes for the processor to see that more will follow.
@@ -23,13 +27,47 @@ pub(super) fn next_page(part: &[u8]) {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn fetch(page: *const u8) {
-    use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     for line in 0..LINES {
-        // SAFETY: a hint, which reads nothing and is without effect where nothing is.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(page.wrapping_add(64 * line).cast()) };
+        fetch_line(page.wrapping_add(64 * line));
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 fn fetch(_: *const u8) {}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn fetch_line(line: *const u8) {
+    use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: a hint, which reads nothing and is without effect where nothing is.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn fetch_line(_: *const u8) {}
+
+/// Bytes from what is read to what is asked for meanwhile.
+const FAR: usize = 4096;
+
+/// Whether each line is to be asked for long before it is needed.
+///
+/// Intel's processors hardly fetch ahead of products, which leave them little room to run ahead themselves: products and waiting for
+/// memory follow one another. AMD's fetch ahead as fast as they can by themselves, and more requests only stand in their way.
+#[inline]
+pub(super) fn is_wanted() -> bool {
+    static WANTED: OnceLock<bool> = OnceLock::new();
+    *WANTED.get_or_init(|| Maker::ours() == Maker::Intel)
+}
+
+/// Asks for what lies [`FAR`] behind each line of `part`, if `WANTED`.
+#[inline(always)]
+pub(super) fn lines<const WANTED: bool>(part: &[u8]) {
+    if WANTED {
+        let start = part.as_ptr().wrapping_add(FAR);
+        for line in 0..part.len().div_ceil(64) {
+            fetch_line(start.wrapping_add(64 * line));
+        }
+    }
+}

@@ -61,6 +61,15 @@ const TOGETHER: usize = 16;
 /// Adds `rows[i] · x` to the output `i` of each token. A row serves all tokens while it is in the cache.
 #[inline(always)]
 fn rows<L: Lanes, S: Source>(l: L, bytes: &[u8], x: Tokens<'_>, out: &mut MatMut<'_>) {
+    if ahead::is_wanted() {
+        all_rows::<L, S, true>(l, bytes, x, out);
+    } else {
+        all_rows::<L, S, false>(l, bytes, x, out);
+    }
+}
+
+#[inline(always)]
+fn all_rows<L: Lanes, S: Source, const AHEAD: bool>(l: L, bytes: &[u8], x: Tokens<'_>, out: &mut MatMut<'_>) {
     let row = x.len * S::BYTES;
     let done = if row < SHORT {
         short_rows::<L, S>(l, bytes, x, out)
@@ -69,10 +78,12 @@ fn rows<L: Lanes, S: Source>(l: L, bytes: &[u8], x: Tokens<'_>, out: &mut MatMut
         for at in 0..half {
             let (near, far) = (bytes.get(at * row..), bytes.get((at + half) * row..));
             let (near, far) = (near.unwrap_or_default(), far.unwrap_or_default());
-            ahead::next_page(near.get(..row).unwrap_or_default());
-            ahead::next_page(far.get(..row).unwrap_or_default());
+            if !AHEAD {
+                ahead::next_page(near.get(..row).unwrap_or_default());
+                ahead::next_page(far.get(..row).unwrap_or_default());
+            }
             for token in 0..out.rows() {
-                let sums = dot_two::<L, S>(l, near, far, x.row(token));
+                let sums = dot_two::<L, S, AHEAD>(l, near, far, x.row(token));
                 for (to, sum) in [at, at + half].into_iter().zip(sums) {
                     if let Some(out) = out.row(token).get_mut(to) {
                         *out += l.sum(sum);
@@ -107,7 +118,7 @@ fn short_rows<L: Lanes, S: Source>(l: L, bytes: &[u8], x: Tokens<'_>, out: &mut 
 
 /// [`dot_row`] of two rows far from one another, in step: while one waits for memory the other goes on.
 #[inline(always)]
-fn dot_two<L: Lanes, S: Source>(l: L, near: &[u8], far: &[u8], x: &[f32]) -> [L::V; 2] {
+fn dot_two<L: Lanes, S: Source, const AHEAD: bool>(l: L, near: &[u8], far: &[u8], x: &[f32]) -> [L::V; 2] {
     let (width, bytes) = (L::N, L::N * S::BYTES);
     let (near, far) = (near.get(..x.len() * S::BYTES), far.get(..x.len() * S::BYTES));
     let (near, far) = (near.unwrap_or_default(), far.unwrap_or_default());
@@ -118,6 +129,8 @@ fn dot_two<L: Lanes, S: Source>(l: L, near: &[u8], far: &[u8], x: &[f32]) -> [L:
     let rest = nears.remainder().chunks(bytes).zip(fars.remainder().chunks(bytes));
     let rest = rest.zip(inputs.remainder().chunks(width));
     for ((near, far), input) in in_step(in_step(nears, fars), inputs) {
+        ahead::lines::<AHEAD>(near);
+        ahead::lines::<AHEAD>(far);
         let input = |at: usize| l.load(&input[at * width..(at + 1) * width]);
         let load = |row: &[u8], at: usize| S::load(l, &row[at * bytes..(at + 1) * bytes]);
         // Written out, so that the sums stay in registers.

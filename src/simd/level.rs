@@ -3,6 +3,8 @@
 use core::fmt;
 use std::sync::OnceLock;
 
+use super::maker::Maker;
+
 /// The name of the environment variable that lowers [`Level::best`].
 pub const VARIABLE: &str = "TENSORGATE_SIMD";
 
@@ -53,7 +55,7 @@ impl Level {
         static BEST: OnceLock<Level> = OnceLock::new();
         *BEST.get_or_init(|| {
             let wanted = std::env::var(VARIABLE).ok().and_then(|name| Self::named(&name));
-            wanted.unwrap_or_else(|| Self(fastest(detect(), &maker())))
+            wanted.unwrap_or_else(|| Self(fastest(detect(), Maker::ours())))
         })
     }
 
@@ -153,35 +155,18 @@ fn detect() -> Isa {
     }
 }
 
-/// The maker's name, as the processor tells it.
-#[cfg(target_arch = "x86_64")]
-fn maker() -> [u8; 12] {
-    #[allow(unused_unsafe, reason = "Rust 1.89 has it unsafe, later ones do not")]
-    // SAFETY: every processor of 64 bits has this instruction and its leaf 0.
-    let leaf = unsafe { core::arch::x86_64::__cpuid(0) };
-    let mut name = [0; 12];
-    for (part, register) in name.chunks_exact_mut(4).zip([leaf.ebx, leaf.edx, leaf.ecx]) {
-        part.copy_from_slice(&register.to_le_bytes());
-    }
-    name
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn maker() -> [u8; 12] {
-    [0; 12]
-}
-
-/// The fastest of the levels up to `top` on a processor of this maker.
+/// The fastest of the levels up to `top`.
 ///
 /// On AMD's Zen 4 and Zen 5 `vdpbf16ps` does twice the work of a `vfmadd231ps` in the same time. On Intel's Emerald Rapids it
-/// takes 4.1 times as long (0.78 ns against 0.19), and Sapphire Rapids has the same core: their BF16 is in AMX, which has no kernels here.
+/// takes 4.1 times as long (0.78 ns against 0.19), and Sapphire Rapids has the same core: their BF16 is in AMX, which has no
+/// kernels here.
 #[cfg(target_arch = "x86_64")]
-fn fastest(top: Isa, maker: &[u8; 12]) -> Isa {
-    if maker == b"GenuineIntel" { top.min(Isa::Avx512) } else { top }
+fn fastest(top: Isa, maker: Maker) -> Isa {
+    if maker == Maker::Intel { top.min(Isa::Avx512) } else { top }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn fastest(top: Isa, _maker: &[u8; 12]) -> Isa {
+fn fastest(top: Isa, _: Maker) -> Isa {
     top
 }
 
@@ -215,12 +200,11 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn slow_products_of_bf16_are_left_aside() {
-        for (maker, best) in [(b"AuthenticAMD", Isa::Avx512Bf16), (b"GenuineIntel", Isa::Avx512)] {
+        for (maker, best) in [(Maker::Other, Isa::Avx512Bf16), (Maker::Intel, Isa::Avx512)] {
             assert_eq!(Level(fastest(Isa::Avx512Bf16, maker)), Level(best));
             for lower in [Isa::Portable, Isa::Avx2, Isa::Avx512] {
                 assert_eq!(Level(fastest(lower, maker)), Level(lower));
             }
         }
-        assert!(maker().iter().all(|byte| (b' '..=b'~').contains(byte)), "{:?}", maker());
     }
 }

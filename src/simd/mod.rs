@@ -85,6 +85,7 @@ mod gemm;
 mod half;
 mod lanes;
 mod level;
+mod maker;
 mod mat;
 mod matrix;
 mod ops;

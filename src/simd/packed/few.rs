@@ -2,6 +2,7 @@
 
 use super::super::WeightType;
 use super::super::act::Row;
+use super::super::ahead;
 use super::lanes::Words;
 use super::layout::Plan;
 
@@ -11,14 +12,14 @@ pub(super) const LOW: u32 = 0x0f0f_0f0f;
 pub(super) const SIX: u32 = 0x3f3f_3f3f;
 const TWO: u32 = 0x3030_3030;
 
-/// `Σ weight × act` of each row of a panel.
+/// `Σ weight × act` of each row of a panel; what lies ahead is asked for if `AHEAD`.
 #[inline(always)]
-pub(super) fn panel<L: Words>(l: L, plan: Plan, panel: &[u8], act: Row<'_>) -> [f32; 16] {
+pub(super) fn panel<L: Words, const AHEAD: bool>(l: L, plan: Plan, panel: &[u8], act: Row<'_>) -> [f32; 16] {
     let total = match plan.ty {
-        WeightType::Q8_0 => q8_0(l, panel, act),
-        WeightType::Q4_0 => q4_0(l, panel, act),
-        WeightType::Q4_K => q4_k(l, panel, act),
-        _ => q6_k(l, panel, act),
+        WeightType::Q8_0 => q8_0::<L, AHEAD>(l, panel, act),
+        WeightType::Q4_0 => q4_0::<L, AHEAD>(l, panel, act),
+        WeightType::Q4_K => q4_k::<L, AHEAD>(l, panel, act),
+        _ => q6_k::<L, AHEAD>(l, panel, act),
     };
     let mut out = [0.0; 16];
     l.store(&mut out, total);
@@ -54,10 +55,12 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Word `at` of a block.
+/// Word `at` of a block; what lies ahead of it is asked for if `AHEAD`.
 #[inline(always)]
-pub(super) fn word<L: Words, const N: usize>(l: L, body: &[u8; N], at: usize) -> L::I {
-    l.load(&body.as_chunks::<64>().0[at])
+pub(super) fn word<L: Words, const AHEAD: bool, const N: usize>(l: L, body: &[u8; N], at: usize) -> L::I {
+    let word = &body.as_chunks::<64>().0[at];
+    ahead::lines::<AHEAD>(word);
+    l.load(word)
 }
 
 /// Four activations.
@@ -67,7 +70,7 @@ fn four<const N: usize>(q: &[i8; N], at: usize) -> [i8; 4] {
 }
 
 #[inline(always)]
-fn q8_0<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
+fn q8_0<L: Words, const AHEAD: bool>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
     let (mut total, mut blocks) = (l.splat_f(0.0), Blocks::new(panel));
     let acts = act.q.as_chunks::<32>().0.iter().zip(act.scale).zip(act.whole.as_chunks::<2>().0);
     for ((q, scale), whole) in acts {
@@ -75,8 +78,8 @@ fn q8_0<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
         let less = if L::RAISED { -128 * (whole[0] + whole[1]) } else { 0 };
         let (mut a, mut b) = (l.splat(less), l.splat(0));
         for at in 0..4 {
-            a = l.dot8(a, word(l, body, 2 * at), four(q, 2 * at));
-            b = l.dot8(b, word(l, body, 2 * at + 1), four(q, 2 * at + 1));
+            a = l.dot8(a, word::<L, AHEAD, _>(l, body, 2 * at), four(q, 2 * at));
+            b = l.dot8(b, word::<L, AHEAD, _>(l, body, 2 * at + 1), four(q, 2 * at + 1));
         }
         let scale = l.mul(l.halves(d), l.splat_f(*scale));
         total = l.fma(l.float(l.add(a, b)), scale, total);
@@ -85,14 +88,14 @@ fn q8_0<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
 }
 
 #[inline(always)]
-fn q4_0<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
+fn q4_0<L: Words, const AHEAD: bool>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
     let (mut total, mut blocks) = (l.splat_f(0.0), Blocks::new(panel));
     let acts = act.q.as_chunks::<32>().0.iter().zip(act.scale).zip(act.whole.as_chunks::<2>().0);
     for ((q, scale), whole) in acts {
         let Some((d, body)) = blocks.next::<256>() else { break };
         let (mut low, mut high) = (l.splat(-8 * (whole[0] + whole[1])), l.splat(0));
         for at in 0..4 {
-            let both = word(l, body, at);
+            let both = word::<L, AHEAD, _>(l, body, at);
             low = l.dot(low, l.and(both, LOW), four(q, at));
             high = l.dot(high, l.and(l.right::<4>(both), LOW), four(q, at + 4));
         }
@@ -104,26 +107,30 @@ fn q4_0<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
 
 /// Eight scales and eight minima of 6 bits in three words, as two words of a byte each.
 #[inline(always)]
-pub(super) fn six_bits<L: Words, const N: usize>(l: L, body: &[u8; N]) -> ([L::I; 2], [L::I; 2]) {
-    let (a, b, c) = (word(l, body, 0), word(l, body, 1), word(l, body, 2));
+pub(super) fn six_bits<L: Words, const AHEAD: bool, const N: usize>(
+    l: L,
+    body: &[u8; N],
+) -> ([L::I; 2], [L::I; 2]) {
+    let (a, b, c) =
+        (word::<L, AHEAD, _>(l, body, 0), word::<L, AHEAD, _>(l, body, 1), word::<L, AHEAD, _>(l, body, 2));
     let scale = l.select(LOW, c, l.and(l.right::<2>(a), TWO));
     let min = l.select(LOW, l.right::<4>(c), l.and(l.right::<2>(b), TWO));
     ([l.and(a, SIX), scale], [l.and(b, SIX), min])
 }
 
 #[inline(always)]
-fn q4_k<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
+fn q4_k<L: Words, const AHEAD: bool>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
     let mut total = l.splat_f(0.0);
     let acts =
         act.q.as_chunks::<256>().0.iter().zip(act.scale.as_chunks::<8>().0).zip(act.sum32.as_chunks::<8>().0);
     for (step, ((q, scale), sum)) in panel.as_chunks::<2304>().0.iter().zip(acts) {
         let (Some(heads), Some(body)) = (step.first_chunk::<64>(), step.last_chunk::<2240>()) else { break };
-        let (scales, minima) = six_bits(l, body);
+        let (scales, minima) = six_bits::<L, AHEAD, _>(l, body);
         let (mut all, mut least) = (l.splat_f(0.0), l.splat_f(0.0));
         for pair in 0..4 {
             let (mut low, mut high) = (l.splat(0), l.splat(0));
             for at in 0..8 {
-                let both = word(l, body, 3 + 8 * pair + at);
+                let both = word::<L, AHEAD, _>(l, body, 3 + 8 * pair + at);
                 low = l.dot(low, l.and(both, LOW), four(q, 16 * pair + at));
                 high = l.dot(high, l.and(l.right::<4>(both), LOW), four(q, 16 * pair + 8 + at));
             }
@@ -145,9 +152,18 @@ fn q4_k<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
 /// Four inputs at the same place of each of the four runs of 32 in a half of a block of Q6_K, from two words of low bits
 /// and one of high ones: those of the first and the second run from the low halves, of the others from the high ones.
 #[inline(always)]
-pub(super) fn sixes<L: Words, const N: usize>(l: L, body: &[u8; N], half: usize, at: usize) -> [L::I; 4] {
+pub(super) fn sixes<L: Words, const AHEAD: bool, const N: usize>(
+    l: L,
+    body: &[u8; N],
+    half: usize,
+    at: usize,
+) -> [L::I; 4] {
     let first = 4 + 3 * (8 * half + at);
-    let (a, b, high) = (word(l, body, first), word(l, body, first + 1), word(l, body, first + 2));
+    let (a, b, high) = (
+        word::<L, AHEAD, _>(l, body, first),
+        word::<L, AHEAD, _>(l, body, first + 1),
+        word::<L, AHEAD, _>(l, body, first + 2),
+    );
     [
         l.and(l.select(LOW, a, l.left::<4>(high)), SIX),
         l.and(l.select(LOW, b, l.left::<2>(high)), SIX),
@@ -157,20 +173,25 @@ pub(super) fn sixes<L: Words, const N: usize>(l: L, body: &[u8; N], half: usize,
 }
 
 #[inline(always)]
-fn q6_k<L: Words>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
+fn q6_k<L: Words, const AHEAD: bool>(l: L, panel: &[u8], act: Row<'_>) -> L::F {
     let (mut total, mut blocks) = (l.splat_f(0.0), Blocks::new(panel));
     let acts =
         act.q.as_chunks::<256>().0.iter().zip(act.scale.as_chunks::<8>().0).zip(act.whole.as_chunks::<16>().0);
     for ((q, scale), whole) in acts {
         let Some((d, body)) = blocks.next::<3328>() else { break };
-        let owns = [word(l, body, 0), word(l, body, 1), word(l, body, 2), word(l, body, 3)];
+        let owns = [
+            word::<L, AHEAD, _>(l, body, 0),
+            word::<L, AHEAD, _>(l, body, 1),
+            word::<L, AHEAD, _>(l, body, 2),
+            word::<L, AHEAD, _>(l, body, 3),
+        ];
         let mut all = l.splat_f(0.0);
         for (half, part) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let first = 8 * half + part;
             let less = |run: usize| -32 * whole[first + 2 * run];
             let mut sums = [l.splat(less(0)), l.splat(less(1)), l.splat(less(2)), l.splat(less(3))];
             for at in 4 * part..4 * part + 4 {
-                let words = sixes(l, body, half, at);
+                let words = sixes::<L, AHEAD, _>(l, body, half, at);
                 for (run, (sum, words)) in sums.iter_mut().zip(&words).enumerate() {
                     *sum = l.dot(*sum, *words, four(q, 32 * half + 8 * run + at));
                 }

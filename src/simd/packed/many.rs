@@ -115,7 +115,7 @@ fn q8_0<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>,
     while let Some((d, body)) = blocks.next::<512>() {
         let mut less = to.less(32);
         for at in 0..8 {
-            let words = word(to.l, body, at);
+            let words = word::<_, false, _>(to.l, body, at);
             less = to.add_less(less, words);
             to.word(8 * block + at, words);
         }
@@ -131,7 +131,7 @@ fn q4_0<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>,
     while let Some((d, body)) = blocks.next::<256>() {
         let mut less = to.less(32);
         for at in 0..4 {
-            let both = word(l, body, at);
+            let both = word::<_, false, _>(l, body, at);
             let (low, high) = (l.and(both, LOW), l.and(l.right::<4>(both), LOW));
             less = to.add_less(to.add_less(less, low), high);
             to.word(8 * block + at, low);
@@ -147,13 +147,13 @@ fn q4_k<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>,
     let l = to.l;
     for (block, step) in panel.as_chunks::<2304>().0.iter().enumerate() {
         let (Some(heads), Some(body)) = (step.first_chunk::<64>(), step.last_chunk::<2240>()) else { break };
-        let (scales, minima) = six_bits(l, body);
+        let (scales, minima) = six_bits::<_, false, _>(l, body);
         let (Some(d), Some(min)) = (heads.first_chunk(), heads.last_chunk()) else { break };
         let (d, min) = (l.halves(d), l.mul(l.halves(min), l.splat_f(-1.0)));
         for pair in 0..4 {
             let (mut less_low, mut less_high) = (to.less(32), to.less(32));
             for at in 0..8 {
-                let both = word(l, body, 3 + 8 * pair + at);
+                let both = word::<_, false, _>(l, body, 3 + 8 * pair + at);
                 let (low, high) = (l.and(both, LOW), l.and(l.right::<4>(both), LOW));
                 (less_low, less_high) = (to.add_less(less_low, low), to.add_less(less_high, high));
                 to.word(64 * block + 16 * pair + at, low);
@@ -178,7 +178,7 @@ fn q6_k<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>,
         for (half, part) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let mut less = [to.less(16); 4];
             for at in 4 * part..4 * part + 4 {
-                let words = sixes(l, body, half, at);
+                let words = sixes::<_, false, _>(l, body, half, at);
                 for (run, (less, words)) in less.iter_mut().zip(&words).enumerate() {
                     *less = to.add_less(*less, *words);
                     to.word(64 * block + 32 * half + 8 * run + at, *words);
@@ -186,7 +186,7 @@ fn q6_k<L: Words, const W: usize, const PER: usize>(mut to: Fill<'_, L, W, PER>,
             }
             for (run, less) in less.into_iter().enumerate() {
                 let group = 8 * half + 2 * run + part;
-                let own = l.float(l.signed(word(l, body, group / 4), group % 4));
+                let own = l.float(l.signed(word::<_, false, _>(l, body, group / 4), group % 4));
                 to.scale(16 * block + group, l.mul(d, own), less);
             }
         }

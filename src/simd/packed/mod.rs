@@ -17,6 +17,7 @@ pub(super) use self::lanes::Words;
 pub(crate) use self::layout::LANES;
 use self::layout::Plan;
 pub(super) use self::many::Starts;
+use super::ahead;
 use super::dispatch::dispatch;
 use super::gemm;
 use super::matrix::begin;
@@ -308,11 +309,20 @@ dispatch! {
 }
 
 #[inline(always)]
-fn few_tokens<L: Words>(l: L, view: View<'_>, act: &Act, mut out: MatMut<'_>) {
+fn few_tokens<L: Words>(l: L, view: View<'_>, act: &Act, out: MatMut<'_>) {
+    if ahead::is_wanted() {
+        each_panel::<L, true>(l, view, act, out);
+    } else {
+        each_panel::<L, false>(l, view, act, out);
+    }
+}
+
+#[inline(always)]
+fn each_panel<L: Words, const AHEAD: bool>(l: L, view: View<'_>, act: &Act, mut out: MatMut<'_>) {
     let panels = view.bytes.chunks_exact(view.plan.panel.max(1));
     for (first, bytes) in (0..out.columns()).step_by(LANES).zip(panels) {
         for token in 0..act.rows() {
-            let sums = few::panel(l, view.plan, bytes, act.q8(token));
+            let sums = few::panel::<L, AHEAD>(l, view.plan, bytes, act.q8(token));
             let out = out.row(token).get_mut(first..).unwrap_or_default();
             for (out, sum) in out.iter_mut().zip(&sums) {
                 *out += sum;

@@ -342,10 +342,15 @@ fn q6_k(row: &[u8], act: Row<'_>) -> f32 {
 /// Adds `rows[i] · act` to `out[i]`, for block rows of `stride` bytes.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn matvec(ty: WeightType, bytes: &[u8], stride: usize, act: Row<'_>, out: &mut [f32]) {
+    let wanted = ahead::is_wanted();
     macro_rules! all {
         ($dot:ident) => {
             for (out, row) in out.iter_mut().zip(bytes.chunks_exact(stride)) {
-                ahead::next_page(row);
+                if wanted {
+                    ahead::lines::<true>(row);
+                } else {
+                    ahead::next_page(row);
+                }
                 *out += $dot(row, act);
             }
         };

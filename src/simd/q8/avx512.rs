@@ -8,6 +8,7 @@ use core::arch::x86_64::*;
 
 use super::super::WeightType;
 use super::super::act::Row;
+use super::super::ahead;
 use super::avx2::floats;
 use super::{at, in_pairs};
 
@@ -153,8 +154,12 @@ fn add(rest: &mut __m512, values: __m256, sums: &[f32; 8]) {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 pub(super) fn matvec(ty: WeightType, bytes: &[u8], stride: usize, act: Row<'_>, out: &mut [f32]) {
     macro_rules! all {
-        ($two:path) => {
-            in_pairs(bytes, stride, out, |rows| $two(rows, &act))
+        ($module:ident::$two:ident) => {
+            if ahead::is_wanted() {
+                in_pairs(bytes, stride, out, |rows| $module::$two::<true>(rows, &act));
+            } else {
+                in_pairs(bytes, stride, out, |rows| $module::$two::<false>(rows, &act));
+            }
         };
     }
     match ty {

@@ -3,6 +3,7 @@
 use core::arch::x86_64::*;
 
 use super::super::super::act::Row;
+use super::super::super::ahead;
 use super::super::at;
 use super::super::avx2::{floats, load16, scales_and_minima};
 use super::{
@@ -109,12 +110,14 @@ macro_rules! large {
     ($name:ident, $block:ident, $bytes:literal, $table:ident, $sums:ident, $per:literal) => {
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
         #[inline(never)]
-        pub(super) fn $name([near, far]: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
+        pub(super) fn $name<const AHEAD: bool>([near, far]: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
             let pick = picks(&$table);
             let (mut a, mut b) = (Sums::new(), Sums::new());
             let blocks = near.as_chunks::<$bytes>().0.iter().zip(far.as_chunks::<$bytes>().0);
             let scales = act.scale.as_chunks::<8>().0.iter().zip(act.$sums.as_chunks::<$per>().0);
             for ((near, far), (q, scales)) in blocks.zip(act.q.as_chunks::<256>().0.iter().zip(scales)) {
+                ahead::lines::<AHEAD>(near);
+                ahead::lines::<AHEAD>(far);
                 a = $block(a, near, q, scales, pick);
                 b = $block(b, far, q, scales, pick);
             }

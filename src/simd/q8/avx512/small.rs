@@ -3,6 +3,7 @@
 use core::arch::x86_64::*;
 
 use super::super::super::act::Row;
+use super::super::super::ahead;
 use super::super::avx2::{floats, halves, load16};
 use super::super::{Facing, Last, at, facing, filled};
 use super::nibbles::{Words, nibbles};
@@ -11,7 +12,7 @@ use super::{HALVES_APART, PAIRS, Sums, add, four_steps, load32, picks, quarters,
 /// Two rows of blocks of 32 in step: `eight` adds the products of eight blocks. What it added to `rest` counts `times`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline]
-fn small<const B: usize>(
+fn small<const B: usize, const AHEAD: bool>(
     [near, far]: [&[u8]; 2],
     act: Row<'_>,
     times: f32,
@@ -19,7 +20,7 @@ fn small<const B: usize>(
 ) -> [f32; 2] {
     let (near, near_rest) = near.as_chunks::<B>().0.as_chunks::<8>();
     let (far, far_rest) = far.as_chunks::<B>().0.as_chunks::<8>();
-    let [a, b] = eights(near, far, facing(act), times, &eight);
+    let [a, b] = eights::<B, AHEAD>(near, far, facing(act), times, &eight);
     if near_rest.is_empty() {
         return [a, b];
     }
@@ -39,13 +40,13 @@ fn last<const B: usize>(
     eight: &impl Fn(Sums, &[[u8; B]; 8], Facing<'_>) -> Sums,
 ) -> [f32; 2] {
     let act = Last::new(act);
-    eights(&[filled(near)], &[filled(far)], core::iter::once(act.facing()), times, eight)
+    eights::<B, false>(&[filled(near)], &[filled(far)], core::iter::once(act.facing()), times, eight)
 }
 
 /// Two rows in step, eight blocks at a time.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline]
-fn eights<'a, const B: usize>(
+fn eights<'a, const B: usize, const AHEAD: bool>(
     near: &[[[u8; B]; 8]],
     far: &[[[u8; B]; 8]],
     act: impl Iterator<Item = Facing<'a>>,
@@ -54,6 +55,8 @@ fn eights<'a, const B: usize>(
 ) -> [f32; 2] {
     let (mut a, mut b) = (Sums::new(), Sums::new());
     for ((near, far), act) in near.iter().zip(far).zip(act) {
+        ahead::lines::<AHEAD>(near.as_flattened());
+        ahead::lines::<AHEAD>(far.as_flattened());
         a = eight(a, near, act);
         b = eight(b, far, act);
     }
@@ -102,26 +105,28 @@ fn fives(a: &[u8; 16], b: &[u8; 16], bits_a: &[u8; 4], bits_b: &[u8; 4]) -> __m5
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline(never)]
-pub(super) fn q8_0(rows: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
+pub(super) fn q8_0<const AHEAD: bool>(rows: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
     let pick = picks(&PAIRS);
     let pair = |a: &[u8; 34], b: &[u8; 34]| {
         let low = _mm512_castsi256_si512(load32(at::<2, 32, 34, u8>(a)));
         let both = _mm512_inserti64x4::<1>(low, load32(at::<2, 32, 34, u8>(b)));
         _mm512_xor_si512(both, _mm512_set1_epi8(-128))
     };
-    small(rows, *act, -128.0, |sums, blocks, act| pairs::<34, false, 0>(sums, blocks, act, pick, pair))
+    small::<_, AHEAD>(rows, *act, -128.0, |sums, blocks, act| pairs::<34, false, 0>(sums, blocks, act, pick, pair))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline(never)]
-pub(super) fn q4_0(rows: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
+pub(super) fn q4_0<const AHEAD: bool>(rows: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
     let tables = Words::new();
-    small(rows, Row { q: act.halves, ..*act }, -8.0, |sums, blocks, act| nibbles(sums, blocks, act, &tables))
+    small::<_, AHEAD>(rows, Row { q: act.halves, ..*act }, -8.0, |sums, blocks, act| {
+        nibbles(sums, blocks, act, &tables)
+    })
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline(never)]
-pub(super) fn q4_1(rows: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
+pub(super) fn q4_1<const AHEAD: bool>(rows: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
     let pick = picks(&HALVES_APART);
     // Nibbles in place: the second half of each block is sixteen times too large.
     let (low, high) = (0x0f0f_0f0f, 0xf0f0_f0f0_u32.cast_signed());
@@ -129,25 +134,25 @@ pub(super) fn q4_1(rows: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
         let both = twice(at::<4, 16, 20, u8>(a), at::<4, 16, 20, u8>(b));
         _mm512_and_si512(both, quarters(low, high, low, high))
     };
-    small(rows, *act, 1.0, |sums, blocks, act| pairs::<20, true, 2>(sums, blocks, act, pick, pair))
+    small::<_, AHEAD>(rows, *act, 1.0, |sums, blocks, act| pairs::<20, true, 2>(sums, blocks, act, pick, pair))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline(never)]
-pub(super) fn q5_0(rows: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
+pub(super) fn q5_0<const AHEAD: bool>(rows: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
     let pick = picks(&PAIRS);
     let pair = |a: &[u8; 22], b: &[u8; 22]| {
         fives(at::<6, 16, 22, u8>(a), at::<6, 16, 22, u8>(b), at::<2, 4, 22, u8>(a), at::<2, 4, 22, u8>(b))
     };
-    small(rows, *act, -16.0, |sums, blocks, act| pairs::<22, false, 0>(sums, blocks, act, pick, pair))
+    small::<_, AHEAD>(rows, *act, -16.0, |sums, blocks, act| pairs::<22, false, 0>(sums, blocks, act, pick, pair))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 #[inline(never)]
-pub(super) fn q5_1(rows: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
+pub(super) fn q5_1<const AHEAD: bool>(rows: [&[u8]; 2], act: &Row<'_>) -> [f32; 2] {
     let pick = picks(&PAIRS);
     let pair = |a: &[u8; 24], b: &[u8; 24]| {
         fives(at::<8, 16, 24, u8>(a), at::<8, 16, 24, u8>(b), at::<4, 4, 24, u8>(a), at::<4, 4, 24, u8>(b))
     };
-    small(rows, *act, 1.0, |sums, blocks, act| pairs::<24, false, 2>(sums, blocks, act, pick, pair))
+    small::<_, AHEAD>(rows, *act, 1.0, |sums, blocks, act| pairs::<24, false, 2>(sums, blocks, act, pick, pair))
 }

@@ -80,7 +80,8 @@ impl Segment {
     /// there is no memory.
     fn new(dims: &Dims, capacity: usize) -> Option<Self> {
         let half = num::narrow(dims.bytes(capacity) / 2)?;
-        Some(Self { capacity, keys: Room::zeroed(half)?, values: Room::zeroed(half)? })
+        let run = capacity.saturating_mul(dims.entry());
+        Some(Self { capacity, keys: Room::zeroed(half, run)?, values: Room::zeroed(half, run)? })
     }
 
     /// Bytes of a head's run.

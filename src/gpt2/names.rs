@@ -1,7 +1,7 @@
 //! What the tensors of a GPT-2 are called, in checkpoints of Hugging Face's and in GGUF files.
 
 use super::config::{Config, Seen};
-use super::problem::{Problem, shown};
+use super::problem::{KEPT, Problem, shown};
 use crate::model::names::{PARTS, gpt2_buffer, layer};
 use crate::model::{Format, Model};
 use crate::num;
@@ -37,6 +37,10 @@ pub(super) struct Expected {
 }
 
 impl Expected {
+    pub(super) fn new(name: String, shape: &[u64]) -> Self {
+        Self { name, shape: shape.to_vec() }
+    }
+
     pub(super) fn is_matrix(&self) -> bool {
         self.shape.len() == 2
     }
@@ -126,45 +130,47 @@ impl Names {
         }
     }
 
-    /// Every tensor that a model of this config has, but a head of its own. Call only where there are at least as many
-    /// tensors as layers.
-    pub(super) fn expected(self, config: &Config) -> Vec<Expected> {
-        let [n_embd, n_inner] = [config.n_embd(), config.n_inner()].map(num::widen);
-        let triple = n_embd.saturating_mul(3);
-        let one = |name: String, shape: &[u64]| Expected { name, shape: shape.to_vec() };
-        let mut all = vec![
-            one(self.embedding(), &[num::widen(config.n_vocab()), n_embd]),
-            one(self.positions(), &[num::widen(config.n_positions()), n_embd]),
+    /// Every tensor that a model of this config has, but a head of its own, one after the other: a config can claim millions.
+    pub(super) fn expected(self, config: &Config) -> impl Iterator<Item = Expected> {
+        let n_embd = num::widen(config.n_embd());
+        let first = [
+            Expected::new(self.embedding(), &[num::widen(config.n_vocab()), n_embd]),
+            Expected::new(self.positions(), &[num::widen(config.n_positions()), n_embd]),
         ];
-        for layer in 0..num::widen(config.n_layer()) {
-            for part in Part::ALL {
-                let name = self.block(layer, part);
-                let (inner, outer) = match part {
-                    Part::Norm1 | Part::Norm2 => (None, n_embd),
-                    Part::Qkv => (Some(n_embd), triple),
-                    Part::Proj => (Some(n_embd), n_embd),
-                    Part::Up => (Some(n_embd), n_inner),
-                    Part::Down => (Some(n_inner), n_embd),
-                };
-                let shape = match inner {
-                    None => vec![outer],
-                    Some(inner) if self.is_columns() => vec![inner, outer],
-                    Some(inner) => vec![outer, inner],
-                };
-                all.push(one(format!("{name}.weight"), &shape));
-                all.push(one(format!("{name}.bias"), &[outer]));
-            }
-        }
-        let last = self.last_norm();
-        all.push(one(format!("{last}.weight"), &[n_embd]));
-        all.push(one(format!("{last}.bias"), &[n_embd]));
-        all
+        let last = ["weight", "bias"].map(|kind| Expected::new(format!("{}.{kind}", self.last_norm()), &[n_embd]));
+        let n_inner = num::widen(config.n_inner());
+        let blocks = (0..num::widen(config.n_layer())).flat_map(move |layer| {
+            Part::ALL.into_iter().flat_map(move |part| self.expected_part(layer, part, n_embd, n_inner))
+        });
+        first.into_iter().chain(blocks).chain(last)
     }
 
-    /// Problems and notes for tensors that a model of this config does not have.
-    pub(super) fn strangers(self, model: &Model, config: &Config, notes: &mut Vec<String>) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let (mut others, mut buffers) = (Vec::new(), 0_usize);
+    fn expected_part(self, layer: u64, part: Part, n_embd: u64, n_inner: u64) -> [Expected; 2] {
+        let name = self.block(layer, part);
+        let (inner, outer) = match part {
+            Part::Norm1 | Part::Norm2 => (None, n_embd),
+            Part::Qkv => (Some(n_embd), n_embd.saturating_mul(3)),
+            Part::Proj => (Some(n_embd), n_embd),
+            Part::Up => (Some(n_embd), n_inner),
+            Part::Down => (Some(n_inner), n_embd),
+        };
+        let shape = match inner {
+            None => vec![outer],
+            Some(inner) if self.is_columns() => vec![inner, outer],
+            Some(inner) => vec![outer, inner],
+        };
+        [Expected::new(format!("{name}.weight"), &shape), Expected::new(format!("{name}.bias"), &[outer])]
+    }
+
+    /// Problems and notes for tensors that a model of this config does not have. Stops where there are enough problems.
+    pub(super) fn strangers(
+        self,
+        model: &Model,
+        config: &Config,
+        problems: &mut Vec<Problem>,
+        notes: &mut Vec<String>,
+    ) {
+        let (mut other, mut others, mut buffers) = (None, 0_usize, 0_usize);
         let layers = num::widen(config.n_layer());
         let tops = [
             self.embedding(),
@@ -174,6 +180,9 @@ impl Names {
             self.head().to_owned(),
         ];
         for name in model.names() {
+            if problems.len() > KEPT {
+                return;
+            }
             match self.layer(name) {
                 // The causal mask, which older versions of the library saved; not to be taken for `attn.c_attn.bias`.
                 Some((layer, _)) if layer < layers && !self.is_gguf() && gpt2_buffer(name) => {
@@ -187,7 +196,10 @@ impl Names {
                     }
                 }
                 None if tops.iter().any(|top| top == name) => {}
-                None => others.push(shown(name)),
+                None => {
+                    others = others.saturating_add(1);
+                    other = other.or_else(|| Some(shown(name)));
+                }
             }
         }
         if buffers > 0 {
@@ -195,9 +207,8 @@ impl Names {
                 "tensors of the causal mask (attn.bias, attn.masked_bias), which are not needed: {buffers}"
             ));
         }
-        if let Some(first) = others.first() {
-            notes.push(format!("tensors that are not used: {}, the first {first}", others.len()));
+        if let Some(first) = other {
+            notes.push(format!("tensors that are not used: {others}, the first {first}"));
         }
-        problems
     }
 }

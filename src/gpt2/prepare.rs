@@ -4,12 +4,13 @@ use std::num::NonZero;
 use std::thread;
 
 use super::model::LoadOptions;
-use super::problem::Problem;
+use super::problem::{Problem, shown};
 use super::quantize::Quantize;
 use super::weights::{Layout, Matrix, Weights};
 use crate::gguf::GgmlType;
+use crate::num;
+use crate::quant::{self, QuantError};
 use crate::simd::{self, Packed, PackedPart, PackedRoom, WeightType};
-use crate::{num, quant};
 
 /// How many outputs are transposed and encoded at once: a whole number of packed panels.
 const OUTPUTS: usize = 64;
@@ -51,7 +52,17 @@ pub(super) fn all(weights: &mut Weights, options: &LoadOptions, notes: &mut Vec<
     if needed > options.memory_limit {
         return Err(refused());
     }
-    fill(planned).ok_or_else(refused)
+    fill(planned).map_err(|failed| match failed {
+        Failed::Memory => refused(),
+        Failed::Value(problem) => problem,
+    })
+}
+
+/// Why matrices were not brought into another form.
+enum Failed {
+    Memory,
+    /// A weight that no block can hold.
+    Value(Problem),
 }
 
 /// What becomes of a matrix; `None` where it stays as it is.
@@ -78,33 +89,33 @@ fn note<'a>(how: Option<Quantize>, matrices: impl Iterator<Item = &'a Matrix>, n
     }
 }
 
-/// Does what was planned; nothing where memory has run out.
-fn fill(mut planned: Vec<(Plan, &mut Matrix)>) -> Option<()> {
+/// Does what was planned.
+fn fill(mut planned: Vec<(Plan, &mut Matrix)>) -> Result<(), Failed> {
     let packed = planned.iter().filter(|(plan, _)| plan.is_packed);
     let shapes: Vec<_> = packed.map(|(plan, matrix)| (plan.kind, matrix.outputs, matrix.inputs)).collect();
-    let mut room = PackedRoom::new(&shapes).ok()?;
+    let mut room = PackedRoom::new(&shapes).map_err(|_| Failed::Memory)?;
     let mut parts = room.parts().into_iter();
     let mut work = Vec::new();
-    work.try_reserve_exact(planned.len()).ok()?;
+    work.try_reserve_exact(planned.len()).map_err(|_| Failed::Memory)?;
     for (plan, matrix) in &mut planned {
         let place = if plan.is_packed {
-            Place::Packed(parts.next()?)
+            parts.next().map(Place::Packed)
         } else {
-            Place::Rows(bytemuck::allocation::try_zeroed_vec(plan.size).ok()?)
+            bytemuck::allocation::try_zeroed_vec(plan.size).ok().map(Place::Rows)
         };
-        work.push((*plan, &mut **matrix, place));
+        work.push((*plan, &mut **matrix, place.ok_or(Failed::Memory)?));
     }
     share_out(work)?;
     drop(parts);
     let packed = planned.into_iter().filter(|(plan, _)| plan.is_packed);
     packed.zip(room.finish()).for_each(|((_, matrix), copy)| matrix.pack(copy));
-    Some(())
+    Ok(())
 }
 
 /// One matrix's share of the work.
 type Work<'a> = (Plan, &'a mut Matrix, Place<'a>);
 
-fn share_out(mut work: Vec<Work<'_>>) -> Option<()> {
+fn share_out(mut work: Vec<Work<'_>>) -> Result<(), Failed> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     // The head is by far the largest: with the largest first, each thread gets its part of the small ones too.
     work.sort_by_key(|(_, matrix, _)| std::cmp::Reverse(matrix.bytes().len()));
@@ -120,13 +131,13 @@ fn share_out(mut work: Vec<Work<'_>>) -> Option<()> {
         let each =
             |share: Vec<Work<'_>>| share.into_iter().try_for_each(|(plan, matrix, place)| one(plan, matrix, place));
         let start = |(_, share)| thread::Builder::new().spawn_scoped(scope, move || each(share)).ok();
-        let workers = shares.into_iter().map(start).collect::<Option<Vec<_>>>()?;
-        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or(None))
+        let workers = shares.into_iter().map(start).collect::<Option<Vec<_>>>().ok_or(Failed::Memory)?;
+        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or(Err(Failed::Memory)))
     })
 }
 
-/// Brings one matrix into another form; nothing where memory has run out.
-fn one(plan: Plan, matrix: &mut Matrix, mut place: Place<'_>) -> Option<()> {
+/// Brings one matrix into another form.
+fn one(plan: Plan, matrix: &mut Matrix, mut place: Place<'_>) -> Result<(), Failed> {
     if plan.kind == matrix.kind {
         // Blocks already: only their order changes.
         if let Place::Packed(part) = &mut place {
@@ -134,33 +145,56 @@ fn one(plan: Plan, matrix: &mut Matrix, mut place: Place<'_>) -> Option<()> {
                 part.put(index, rows);
             }
         }
-        return Some(());
+        return Ok(());
     }
     let (inputs, outputs) = (matrix.inputs, matrix.outputs);
-    let mut tile = bytemuck::allocation::try_zeroed_vec::<f32>(OUTPUTS.checked_mul(inputs)?).ok()?;
-    let mut blocks = bytemuck::allocation::try_zeroed_vec::<u8>(OUTPUTS.checked_mul(plan.row)?).ok()?;
+    let mut tile = zeroed::<f32>(OUTPUTS.checked_mul(inputs)).ok_or(Failed::Memory)?;
+    let mut blocks = zeroed::<u8>(OUTPUTS.checked_mul(plan.row)).ok_or(Failed::Memory)?;
     for start in (0..outputs).step_by(OUTPUTS) {
         let count = outputs.saturating_sub(start).min(OUTPUTS);
-        let tile = tile.get_mut(..count.checked_mul(inputs)?)?;
-        decode(matrix, start, count, tile)?;
-        let from = start.checked_mul(plan.row)?;
-        let len = count.checked_mul(plan.row)?;
+        let tile = tile.get_mut(..count.saturating_mul(inputs)).ok_or(Failed::Memory)?;
+        decode(matrix, start, count, tile).ok_or(Failed::Memory)?;
+        let (from, len) = (start.saturating_mul(plan.row), count.saturating_mul(plan.row));
+        let encode = |to: Option<&mut [u8]>| {
+            let encoded = quant::encode(ggml(plan.kind), tile, to.ok_or(Failed::Memory)?);
+            encoded.map_err(|error| failed(&error, plan, matrix, start))
+        };
         match &mut place {
-            Place::Rows(all) => {
-                quant::encode(ggml(plan.kind), tile, all.get_mut(from..from.checked_add(len)?)?).ok()?;
-            }
+            Place::Rows(all) => encode(all.get_mut(from..from.saturating_add(len)))?,
             Place::Packed(part) => {
-                let blocks = blocks.get_mut(..len)?;
-                quant::encode(ggml(plan.kind), tile, blocks).ok()?;
-                let panels = blocks.chunks(part.rows().max(1)).zip(start.checked_div(simd::PACKED_ROWS)?..);
-                panels.for_each(|(rows, index)| part.put(index, rows));
+                encode(blocks.get_mut(..len))?;
+                let rows = blocks.get(..len).unwrap_or_default().chunks(part.rows().max(1));
+                rows.zip(start / simd::PACKED_ROWS..).for_each(|(rows, index)| part.put(index, rows));
             }
         }
     }
     if let Place::Rows(bytes) = place {
         *matrix = Matrix::own(bytes, plan.kind, Layout::Rows, inputs, outputs);
     }
-    Some(())
+    Ok(())
+}
+
+fn zeroed<T: bytemuck::Zeroable>(len: Option<usize>) -> Option<Vec<T>> {
+    bytemuck::allocation::try_zeroed_vec(len?).ok()
+}
+
+/// Why the outputs from `start` on were not encoded.
+fn failed(error: &QuantError, plan: Plan, matrix: &Matrix, start: usize) -> Failed {
+    let (index, why) = match *error {
+        QuantError::NotFinite { index, is_nan: true } => (index, "no number (NaN)".to_owned()),
+        QuantError::NotFinite { index, .. } => (index, "infinite".to_owned()),
+        QuantError::Overflow { index, .. } => (index, format!("too large for {}", ggml(plan.kind))),
+        _ => return Failed::Memory,
+    };
+    let inputs = num::widen(matrix.inputs).max(1);
+    let rows = index.checked_div(inputs).unwrap_or(0);
+    let (output, input) =
+        (num::widen(start).saturating_add(rows), index.saturating_sub(rows.saturating_mul(inputs)));
+    let element = match matrix.layout {
+        Layout::Rows => output.saturating_mul(inputs).saturating_add(input),
+        Layout::Columns => input.saturating_mul(num::widen(matrix.outputs)).saturating_add(output),
+    };
+    Failed::Value(Problem::Value { name: shown(matrix.name()), element, why })
 }
 
 /// Some outputs of a matrix of floats, a row each.

@@ -75,6 +75,15 @@ pub enum Problem {
         /// Why.
         why: String,
     },
+    /// A weight cannot be brought into blocks.
+    Value {
+        /// The tensor.
+        name: String,
+        /// Which of its elements, counted from 0 in the file's order; for a scale that is too large, its block's first.
+        element: u64,
+        /// What is the matter with it.
+        why: String,
+    },
     /// More memory would be needed than is allowed.
     Memory {
         /// What it is needed for.
@@ -114,6 +123,7 @@ impl fmt::Display for Problem {
                 write!(f, "tensor {name} has rows of {row}, which are not whole blocks of {block}")
             }
             Self::Unread { name, why } => write!(f, "tensor {name} cannot be read: {why}"),
+            Self::Value { name, element, why } => write!(f, "element {element} of tensor {name} is {why}"),
             Self::Memory { what, needed: u64::MAX, limit } => {
                 write!(f, "more memory than can be counted is needed for {what}, and {limit} bytes are allowed")
             }
@@ -124,7 +134,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Every problem that was found, at least one.
+/// Every problem that was found, at least one, and at most a thousand: a hostile file can have millions.
 ///
 /// ```
 /// use tensorgate::gpt2::Fields;
@@ -133,41 +143,51 @@ impl fmt::Display for Problem {
 /// assert!(problems.to_string().starts_with("n_layer is -1, expected"));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Problems(Vec<Problem>);
+pub struct Problems {
+    kept: Vec<Problem>,
+    /// Whether there were more.
+    is_cut: bool,
+}
+
+/// How many problems are kept. Whoever looks for them may stop when there are more.
+pub(super) const KEPT: usize = 1000;
+
+/// How many problems are shown.
+const SHOWN: usize = 20;
 
 impl Problems {
     /// `Ok` where there are none.
-    pub(crate) fn none_of(list: Vec<Problem>) -> Result<(), Self> {
-        if list.is_empty() { Ok(()) } else { Err(Self(list)) }
+    pub(crate) fn none_of(mut list: Vec<Problem>) -> Result<(), Self> {
+        let is_cut = list.len() > KEPT;
+        list.truncate(KEPT);
+        if list.is_empty() { Ok(()) } else { Err(Self { kept: list, is_cut }) }
     }
 
     /// The problems, in the order in which they were found.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Problem> {
-        self.0.iter()
+        self.kept.iter()
     }
 }
 
 impl From<Problem> for Problems {
     fn from(problem: Problem) -> Self {
-        Self(vec![problem])
+        Self { kept: vec![problem], is_cut: false }
     }
 }
-
-/// How many problems are shown; a hostile file can have as many as it has tensors.
-const SHOWN: usize = 20;
 
 impl fmt::Display for Problems {
     /// One problem a line, the first twenty of them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.0.iter().take(SHOWN).enumerate() {
+        for (index, problem) in self.kept.iter().take(SHOWN).enumerate() {
             if index > 0 {
                 f.write_str("\n")?;
             }
             problem.fmt(f)?;
         }
-        match self.0.len().checked_sub(SHOWN) {
-            Some(more @ 1..) => write!(f, "\nand {more} more"),
-            _ => Ok(()),
+        match self.kept.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more if self.is_cut => write!(f, "\nand more than {more} more"),
+            more => write!(f, "\nand {more} more"),
         }
     }
 }

@@ -8,9 +8,13 @@ use memmap2::MmapMut;
 /// place of its own, and waits until they are zero: for 2 MiB at a time that is not worth it where all is small.
 const LARGE: usize = 32 << 20;
 
+/// Up to how many bytes from the beginning of one head's place to that of the next. Where they are further apart, a large page
+/// holds little else than positions that may never come, and a short text would take the memory of the whole context.
+const NEAR: usize = 512 << 10;
+
 /// Bytes, all zero at first, of which the system gives the pages as they are touched.
 ///
-/// Where there are many they lie in large pages if the system has them: a deep context is read from end to end at each token,
+/// Where there are many and they are used together, they lie in large pages if the system has them: a deep context is read from end to end at each token,
 /// and from pages of 4 KiB memory is read at little more than half the speed.
 #[derive(Debug)]
 pub(super) enum Room {
@@ -19,13 +23,14 @@ pub(super) enum Room {
 }
 
 impl Room {
-    /// So many bytes, or `None` where there is no memory.
-    pub(super) fn zeroed(len: usize) -> Option<Self> {
+    /// So many bytes, each head's `run` of them behind that of the one before, or `None` where there is no memory.
+    pub(super) fn zeroed(len: usize, run: usize) -> Option<Self> {
         if cfg!(all(target_os = "linux", not(miri))) && len >= LARGE {
             let mapped = MmapMut::map_anon(len).ok()?;
             // Without large pages it works too.
             #[cfg(target_os = "linux")]
-            let _ = mapped.advise(memmap2::Advice::HugePage);
+            let _ =
+                mapped.advise(if run <= NEAR { memmap2::Advice::HugePage } else { memmap2::Advice::NoHugePage });
             return Some(Self::Mapped(mapped));
         }
         bytemuck::allocation::try_zeroed_slice_box(len).ok().map(Self::Heap)
@@ -58,13 +63,13 @@ mod tests {
 
     #[test]
     fn all_bytes_are_zero_and_can_be_written_to() {
-        for len in [0, 1, LARGE - 1, LARGE, LARGE + 4097] {
-            let mut room = Room::zeroed(len).unwrap();
+        for (len, run) in [(0, 0), (1, 1), (LARGE - 1, 1), (LARGE, 1), (LARGE + 4097, NEAR), (LARGE, NEAR + 1)] {
+            let mut room = Room::zeroed(len, run).unwrap();
             assert_eq!(room.len(), len);
             assert!(room.iter().all(|byte| *byte == 0));
             room.fill(7);
             assert!(room.iter().all(|byte| *byte == 7));
         }
-        assert!(Room::zeroed(usize::MAX).is_none());
+        assert!(Room::zeroed(usize::MAX, 1).is_none());
     }
 }

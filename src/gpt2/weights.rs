@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::config::{Config, Fields};
-use super::names::{Names, Part};
-use super::problem::{Problem, Problems, shown};
+use super::names::{Expected, Names, Part};
+use super::problem::{KEPT, Problem, Problems, shown};
 use crate::file::ReadError;
 use crate::gguf::Endian;
 use crate::model::{ElementType, Model, ModelFile, Source, Tensor};
@@ -63,6 +63,14 @@ impl Matrix {
         match &self.bytes {
             Bytes::File(tensor) => tensor.bytes(),
             _ => &[],
+        }
+    }
+
+    /// What the file calls it; nothing where there is a copy.
+    pub(super) fn name(&self) -> &str {
+        match &self.bytes {
+            Bytes::File(tensor) => tensor.name(),
+            _ => "",
         }
     }
 
@@ -171,27 +179,28 @@ pub(super) fn load(model: &Model, fields: &Fields, limit: u64) -> Result<(Config
     }
     let mut problems = Vec::new();
     let mut vectors = 0_u64;
-    let mut expected = names.expected(&config);
     let own_head = match config.tied() {
         Some(tied) => !tied,
         None => model.contains(names.head()),
     };
-    if own_head {
-        let shape = [config.n_vocab(), config.n_embd()].map(num::widen).to_vec();
-        expected.push(super::names::Expected { name: names.head().to_owned(), shape });
-    } else if model.contains(names.head()) {
+    let shape = [config.n_vocab(), config.n_embd()].map(num::widen);
+    let head = own_head.then(|| Expected::new(names.head().to_owned(), &shape));
+    if !own_head && model.contains(names.head()) {
         notes.push(format!("{} is not used, as the config ties the head to the embedding", names.head()));
     }
-    for one in &expected {
+    for one in names.expected(&config).chain(head) {
+        if problems.len() > KEPT {
+            break;
+        }
         match model.get(&one.name) {
-            None => problems.push(Problem::MissingTensor(one.name.clone())),
+            None => problems.push(Problem::MissingTensor(one.name)),
             Some(tensor) => check(&tensor, one.is_matrix(), &one.shape, &mut problems),
         }
         if let [len] = one.shape.as_slice() {
             vectors = vectors.saturating_add(len.saturating_mul(4));
         }
     }
-    problems.extend(names.strangers(model, &config, &mut notes));
+    names.strangers(model, &config, &mut problems, &mut notes);
     if vectors > limit && problems.is_empty() {
         problems.push(Problem::Memory { what: "the model's biases and norms", needed: vectors, limit });
     }

@@ -296,6 +296,64 @@ fn weights_brought_into_blocks() {
     assert_eq!(logits(&model).len(), 10);
 }
 
+#[test]
+fn weights_that_no_block_can_hold_are_named() {
+    for (how, repack) in [(Quantize::Q8_0, false), (Quantize::Q8_0, true), (Quantize::Q4_0, false)] {
+        let options = LoadOptions { quantize: Some(how), repack, ..LoadOptions::default() };
+        for (bad, why) in [(f32::NAN, "no number (NaN)"), (f32::NEG_INFINITY, "infinite")] {
+            // Conv1D, 32 inputs and 8 outputs: in the file's order, input 5 and output 3.
+            let mut made = Made::new("");
+            let bytes = &mut made.tensor("h.1.mlp.c_proj.weight").3;
+            bytes[(5 * 8 + 3) * 4..][..4].copy_from_slice(&bad.to_le_bytes());
+            let problems = made.load_with(Some(&made.config), &options).unwrap_err();
+            assert_eq!(problems.to_string(), format!("element 43 of tensor h.1.mlp.c_proj.weight is {why}"));
+        }
+    }
+    let folder = here("models/austen");
+    let mut bytes = std::fs::read(folder.join("model.safetensors")).unwrap();
+    let element = 300 * 128 + 77;
+    let start = {
+        let file = tensorgate::SafeTensors::open(&bytes).unwrap();
+        let embedding = file.tensor("wte.weight").or_else(|_| file.tensor("transformer.wte.weight")).unwrap();
+        embedding.bytes().as_ptr().addr() - bytes.as_ptr().addr()
+    };
+    bytes[start + 2 * element..][..2].copy_from_slice(&0x7c00_u16.to_le_bytes());
+    let config = std::fs::read(folder.join("config.json")).unwrap();
+    let model = Model::from_reader(Cursor::new(bytes), &Options::default()).unwrap();
+    for quantize in Quantize::ALL {
+        let options = LoadOptions { quantize: Some(quantize), ..LoadOptions::default() };
+        let problems = Gpt2::new(&model, Some(&config), &options).unwrap_err().to_string();
+        assert!(problems.starts_with("element 38477 of tensor "), "{problems}");
+        assert!(problems.ends_with("wte.weight is infinite"), "{problems}");
+    }
+}
+
+/// A config and names that claim more than any model has: what is found is not kept for all of them.
+#[test]
+fn millions_of_problems_are_a_thousand() {
+    let mut made = Made::new("");
+    for layer in 2..30_000 {
+        made.tensors.push((format!("h.{layer}.x"), Dtype::U8, vec![0], Vec::new()));
+    }
+    made.config = made.config.replace("\"n_layer\":2", "\"n_layer\":30000");
+    for config in [&made.config, r#"{"n_head":2}"#] {
+        let problems = made.load_with(Some(config), &LoadOptions::default()).unwrap_err();
+        assert_eq!(problems.iter().count(), 1000);
+        assert!(problems.iter().all(|problem| matches!(problem, Problem::MissingTensor(_))));
+        assert!(problems.to_string().ends_with("\nand more than 980 more"), "{problems}");
+    }
+    // Tensors without a place.
+    let few = Some(r#"{"n_layer":2,"n_head":2,"n_embd":8,"n_positions":6,"vocab_size":10}"#);
+    let problems = made.load_with(few, &LoadOptions::default()).unwrap_err();
+    assert_eq!(problems.iter().count(), 1000);
+    assert!(problems.iter().all(|problem| matches!(problem, Problem::UnexpectedTensor(_))));
+    // A thousand are all.
+    made.tensors.truncate(made.tensors.len() - 30_000 + 2 + 1000);
+    let problems = made.load_with(few, &LoadOptions::default()).unwrap_err();
+    assert_eq!(problems.iter().count(), 1000);
+    assert!(problems.to_string().ends_with("\nand 980 more"), "{problems}");
+}
+
 /// A file that was cut since it was opened: biases and norms are read, so that loading is an error and no signal.
 #[test]
 #[cfg(unix)]

@@ -115,6 +115,20 @@ pub(crate) fn pipe(input: &[u8], args: &[&str]) -> Run {
     Run::of(child.wait_with_output().unwrap())
 }
 
+/// Whether children begin with SIGHUP ignored, as what is started with `nohup` does, and so have nothing to be ended by; says
+/// so in that case.
+#[cfg(unix)]
+pub(crate) fn hangups_are_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored =
+        ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1);
+    if ignored {
+        eprintln!("skipped: SIGHUP is ignored here, as under nohup");
+    }
+    ignored
+}
+
 /// A small valid file.
 pub(crate) fn sound() -> Vec<u8> {
     let header = r#"{"h.10.w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},"h.2.w":{"dtype":"U8","shape":[4],"data_offsets":[24,28]}}"#;

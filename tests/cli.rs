@@ -41,6 +41,8 @@ mod metadata;
 mod mistakes;
 #[path = "cli/noise.rs"]
 mod noise;
+#[path = "cli/prompts.rs"]
+mod prompts;
 #[path = "cli/quantize.rs"]
 mod quantize;
 #[path = "cli/readers.rs"]
@@ -52,6 +54,8 @@ mod tokenize;
 #[cfg(unix)]
 #[path = "cli/unix.rs"]
 mod unix;
+#[path = "cli/vocabulary.rs"]
+mod vocabulary;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

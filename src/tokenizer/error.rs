@@ -102,6 +102,7 @@ impl fmt::Display for TokenizerError {
             }
             TokenizerErrorKind::Field(name) | TokenizerErrorKind::FieldMissing(name) => write!(f, ": {name}"),
             TokenizerErrorKind::Unsupported(what) => write!(f, ": {what}"),
+            TokenizerErrorKind::Gguf(error) => write!(f, ": {error}"),
             _ => Ok(()),
         }
     }

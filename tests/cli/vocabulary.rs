@@ -120,6 +120,13 @@ fn a_gguf_file_without_a_vocabulary_says_what_it_lacks() {
     let at = folder.path();
     assert_eq!(run(at, &["convert", "m", "a.gguf", "-q"]).code, 0);
     assert_eq!(run(at, &["metadata", "remove", "a.gguf", "tokenizer.ggml.model"]).code, 0);
+    for key in ["tokens", "merges"] {
+        let file = format!("{key}.gguf");
+        assert_eq!(run(at, &["convert", "m", &file, "-q"]).code, 0);
+        assert_eq!(run(at, &["metadata", "remove", &file, &format!("tokenizer.ggml.{key}")]).code, 0);
+        let said = format!("{file}: its vocabulary lacks tokenizer.ggml.{key}");
+        says(at, &[&["generate", &file, "It"], &["tokenize", "-t", &file, "It"]], 1, &said);
+    }
     let (write, tokens): (&[&str], &[&str]) = (&["generate", "a.gguf", "It"], &["tokenize", "-t", "a.gguf", "It"]);
     says(at, &[write, tokens], 1, "a.gguf: it has tokens, and no tokenizer.ggml.model that says of what kind");
     assert_eq!(run(at, &["bench", "a.gguf", "--rounds=1"]).code, 0);

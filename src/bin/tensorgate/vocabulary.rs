@@ -52,6 +52,10 @@ pub(crate) fn in_folder(folder: &Path, first: First) -> io::Result<Found> {
 pub(crate) fn in_gguf(path: &Path, header: &Header<'_>) -> io::Result<Found> {
     const MODEL: &str = "tokenizer.ggml.model";
     if header.get(MODEL).is_some() {
+        let mut needed = ["tokenizer.ggml.tokens", "tokenizer.ggml.merges"].into_iter();
+        if let Some(key) = needed.find(|key| header.get(key).is_none()) {
+            return Err(refused(path, &format!("its vocabulary lacks {key}")));
+        }
         let tokenizer = Tokenizer::from_gguf(header).map_err(|error| of_tokenizer(path, &error))?;
         return Ok(Found::Tokenizer(Box::new(tokenizer)));
     }

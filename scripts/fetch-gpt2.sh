@@ -4,7 +4,8 @@
 #   scripts/fetch-gpt2.sh [FOLDER]      (default: gpt2)
 #
 # A transfer that was cut short goes on where it stopped, also in another run. A file is moved into place only when its
-# SHA-256 is the one below; a file that is there is kept, and one that is there and differs is an error.
+# SHA-256 is the one below; a file that is there is kept, and one that is there and differs is an error. Where the name of
+# the server is not known, as without a network, nothing is tried again.
 #
 #   FETCH_URL   where the files are (default: Hugging Face's openai-community/gpt2)
 #   FETCH_SUMS  a file of sums and names in place of the list below, for mirrors of other checkpoints
@@ -21,7 +22,7 @@ attempts=5
 complain() { echo "fetch-gpt2: $*" >&2; }
 
 if [ $# -gt 1 ] || [ "${1:-}" = --help ] || [ "${1:-}" = -h ]; then
-    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 case $folder in
@@ -47,7 +48,7 @@ transfer() {
 
 # fetch SUM NAME
 fetch() {
-    local want=$1 name=$2 part="$folder/$2.part" try
+    local want=$1 name=$2 part="$folder/$2.part" try status
     if [ -e "$folder/$name" ]; then
         if [ "$(sum_of "$folder/$name")" = "$want" ]; then
             echo "$name is there"
@@ -61,13 +62,22 @@ fetch() {
         if [ -e "$part" ] && [ "$(sum_of "$part")" = "$want" ]; then
             break
         fi
-        if transfer "$url/$name" "$part"; then
-            [ "$(sum_of "$part")" != "$want" ] || break
-            complain "$name: what came has another SHA-256, and was thrown away"
-            rm -f "$part"
-        else
-            complain "$name: the transfer was cut short (attempt $try of $attempts)"
-        fi
+        status=0
+        transfer "$url/$name" "$part" || status=$?
+        case $status in
+            0)
+                [ "$(sum_of "$part")" != "$want" ] || break
+                complain "$name: what came has another SHA-256, and was thrown away"
+                rm -f "$part"
+                ;;
+            # curl's words for a proxy and a host whose names nobody knows: nothing was cut, and nothing will come.
+            5 | 6)
+                complain "nothing was fetched: the name of the server in $url is not known here. Is there a network?"
+                exit 1
+                ;;
+            7) complain "$name: the server cannot be reached (attempt $try of $attempts)" ;;
+            *) complain "$name: the transfer failed or was cut short (attempt $try of $attempts)" ;;
+        esac
         [ "$try" = $attempts ] || sleep "${FETCH_PAUSE:-2}"
     done
     if [ ! -e "$part" ] || [ "$(sum_of "$part")" != "$want" ]; then
@@ -79,7 +89,15 @@ fetch() {
     echo "$name fetched"
 }
 
+# Folders that are made here go again where nothing came into them, the innermost first.
+made=()
+above=$folder
+while [ ! -d "$above" ]; do
+    made+=("$above")
+    above=$(dirname "$above")
+done
 mkdir -p "$folder"
+[ ${#made[@]} = 0 ] || trap 'rmdir -- "${made[@]}" 2>/dev/null || true' EXIT
 failed=0
 while read -r sum name; do
     fetch "$sum" "$name" || failed=1

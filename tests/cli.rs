@@ -41,6 +41,8 @@ mod metadata;
 mod mistakes;
 #[path = "cli/noise.rs"]
 mod noise;
+#[path = "cli/prompts.rs"]
+mod prompts;
 #[path = "cli/quantize.rs"]
 mod quantize;
 #[path = "cli/readers.rs"]
@@ -52,6 +54,8 @@ mod tokenize;
 #[cfg(unix)]
 #[path = "cli/unix.rs"]
 mod unix;
+#[path = "cli/vocabulary.rs"]
+mod vocabulary;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -113,6 +117,20 @@ pub(crate) fn pipe(input: &[u8], args: &[&str]) -> Run {
         .unwrap();
     drop(stdin);
     Run::of(child.wait_with_output().unwrap())
+}
+
+/// Whether children begin with SIGHUP ignored, as what is started with `nohup` does, and so have nothing to be ended by; says
+/// so in that case.
+#[cfg(unix)]
+pub(crate) fn hangups_are_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored =
+        ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1);
+    if ignored {
+        eprintln!("skipped: SIGHUP is ignored here, as under nohup");
+    }
+    ignored
 }
 
 /// A small valid file.

@@ -109,9 +109,16 @@ impl Place {
     }
 
     fn run(&self, server: &Server) -> Output {
+        self.run_from(&server.url, "to")
+    }
+
+    fn run_from(&self, url: &str, folder: &str) -> Output {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/fetch-gpt2.sh");
         let mut command = Command::new("bash");
-        command.arg(script).arg(self.0.path().join("to")).env("FETCH_URL", &server.url).env("FETCH_PAUSE", "0");
+        command.arg(script).arg(self.0.path().join(folder)).env("FETCH_URL", url).env("FETCH_PAUSE", "0");
+        for proxy in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+            command.env_remove(proxy);
+        }
         command.env("FETCH_SUMS", self.0.path().join("sums")).env("no_proxy", "127.0.0.1").output().unwrap()
     }
 
@@ -189,4 +196,30 @@ fn a_file_that_is_there_and_differs_is_kept() {
     let run = place.run(&server);
     assert!(!run.status.success() && String::from_utf8_lossy(&run.stderr).contains("move it away first"));
     assert_eq!((place.file("model.safetensors"), server.asked().len()), (Some(b"mine".to_vec()), 0));
+}
+
+/// No network is no cut transfer: one line, at once, and no folder that nobody had.
+#[test]
+fn a_server_that_nobody_knows_is_asked_for_once() {
+    if !able() {
+        return;
+    }
+    let place = Place::new();
+    std::fs::create_dir(place.0.path().join("old")).unwrap();
+    for folder in ["new/er", "old/new", "old"] {
+        let run = place.run_from("http://no-such-host.invalid", folder);
+        let told = String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(1), "{told}");
+        let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("fetch-gpt2: ")).collect();
+        assert_eq!(
+            lines,
+            [
+                "fetch-gpt2: nothing was fetched: the name of the server in http://no-such-host.invalid is not known here. Is \
+              there a network?"
+            ]
+        );
+    }
+    let left: Vec<_> = std::fs::read_dir(place.0.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| name == "sums" || name == "old") && left.len() == 2, "{left:?}");
+    assert_eq!(std::fs::read_dir(place.0.path().join("old")).unwrap().count(), 0);
 }

@@ -288,6 +288,10 @@ impl Fields {
         if len > MAX_CONFIG_LEN {
             return Err(Problem::ConfigLength(len).into());
         }
+        if bytes.starts_with(b"\xEF\xBB\xBF") {
+            let found = "text behind a byte order mark (BOM)".to_owned();
+            return Err(Problem::Field { key: "config.json", found, expected: "JSON without one" }.into());
+        }
         let json = |error| Problems::from(Problem::Json(error));
         let text = utf8(bytes, 0).map_err(json)?;
         let mut lexer = Lexer::new(text, 0);
@@ -399,8 +403,9 @@ impl Fields {
 
     /// The whole config, with what the fields do not say from the shapes, and a note for each of these.
     ///
-    /// The number of heads leaves no trace in a shape. Where a config is there that does not say it, transformers takes
-    /// 12; where none is there, a head is taken to be 64 wide, as in every GPT-2 that was published.
+    /// The number of heads leaves no trace in a shape. Where nothing says it, 12 are taken, as transformers does, if they
+    /// divide the width; else a head is taken to be 64 wide, as in every GPT-2 that was published. Both are the same
+    /// for the smallest of these.
     ///
     /// # Errors
     ///
@@ -425,12 +430,15 @@ impl Fields {
         };
         let n_layer = dimension("n_layer", self.n_layer, seen.n_layer, &mut problems);
         let n_embd = dimension("n_embd", self.n_embd, seen.n_embd, &mut problems);
-        let n_positions =
-            dimension("n_positions", self.n_positions.or(self.n_ctx), seen.n_positions, &mut problems);
+        let said = self.n_positions.or(self.n_ctx);
+        let n_positions = dimension("n_positions", said, seen.n_positions, &mut problems);
         let said = if self.rows { seen.n_vocab } else { self.n_vocab };
         let n_vocab = dimension("vocab_size", said, seen.n_vocab, &mut problems);
         let shape = if self.given { None } else { seen.n_inner };
         let n_inner = self.n_inner.or(shape).unwrap_or_else(|| n_embd.saturating_mul(4));
+        if let (None, Some(taken)) = (self.n_positions, self.n_ctx) {
+            notes.push(format!("n_positions is not given; n_ctx is, and {taken} is taken from it"));
+        }
         let n_head = self.heads(n_embd, &mut notes);
         match n_embd.checked_rem(n_head) {
             Some(0) => {}
@@ -461,22 +469,27 @@ impl Fields {
         Ok((config, notes))
     }
 
+    /// The heads; 0 where neither a field nor a guess gives them.
     fn heads(&self, n_embd: u64, notes: &mut Vec<String>) -> u64 {
         if let Some(heads) = self.n_head {
             return heads;
         }
-        if self.given {
-            notes.push("n_head is not given; 12 is taken, the library's default".to_owned());
-            return 12;
-        }
-        let heads = n_embd / 64;
-        if n_embd.is_multiple_of(64) {
-            notes.push(format!("n_head is not given; {heads} is taken, so that a head is 64 wide"));
-            return heads;
-        }
-        0
+        let (heads, why) = match n_embd {
+            0 => return 0,
+            width if width.is_multiple_of(HEADS) => (HEADS, "the default of GPT-2's configs"),
+            width if width.is_multiple_of(HEAD_DIM) => (width / HEAD_DIM, "so that a head is 64 wide"),
+            _ => return 0,
+        };
+        notes.push(format!("n_head is not given; {heads} is taken, {why}"));
+        heads
     }
 }
+
+/// What transformers takes for `n_head` where a config does not say it.
+const HEADS: u64 = 12;
+
+/// The width of a head in every GPT-2 that was published.
+const HEAD_DIM: u64 = 64;
 
 /// Whether a key is `name`; the empty name is no key's.
 fn is(key: &Name<'_>, name: &str) -> bool {

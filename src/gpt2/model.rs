@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::config::{Config, Fields, MAX_CONFIG_LEN};
 use super::prepare;
-use super::problem::Problems;
+use super::problem::{Problem, Problems};
 use super::quantize::Quantize;
 use super::weights::{self, Weights};
 use crate::Limits;
@@ -223,11 +223,15 @@ fn beside(model: &Model) -> Result<Option<Vec<u8>>, LoadError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(wrong(error)),
         Ok(found) if !found.is_file() => return Err(wrong(io::Error::other("not a file"))),
+        // What is read of it would be no more than the limit, and is not its length.
+        Ok(found) if found.len() > MAX_CONFIG_LEN => {
+            return Err(Problems::from(Problem::ConfigLength(found.len())).into());
+        }
         Ok(_) => {}
     }
     let file = std::fs::File::open(&path).map_err(wrong)?;
     let mut text = Vec::new();
-    // One byte more than is taken, so that a longer one is seen to be that.
+    // One byte more than is taken, so that one that has grown is seen to be too long.
     file.take(MAX_CONFIG_LEN.saturating_add(1)).read_to_end(&mut text).map_err(wrong)?;
     Ok(Some(text))
 }

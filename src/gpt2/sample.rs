@@ -139,7 +139,7 @@ impl Sampler {
     pub fn new(options: SampleOptions) -> Result<Self, SampleError> {
         let wrong = |name, range| Err(SampleError::Option(name, range));
         if !(options.temperature.is_finite() && options.temperature >= 0.0) {
-            return wrong("temperature", "0 or more");
+            return wrong("temperature", "0 or more, and finite");
         }
         if !(options.top_p > 0.0 && options.top_p <= 1.0) {
             return wrong("top_p", "above 0, at most 1");
@@ -148,7 +148,7 @@ impl Sampler {
             return wrong("min_p", "from 0 to 1");
         }
         if !(options.repetition_penalty.is_finite() && options.repetition_penalty > 0.0) {
-            return wrong("repetition_penalty", "above 0");
+            return wrong("repetition_penalty", "above 0, and finite");
         }
         if options.bias.iter().any(|(_, bias)| bias.is_nan() || *bias == f32::INFINITY) {
             return wrong("bias", "a number, or minus infinity");

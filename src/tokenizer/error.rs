@@ -102,6 +102,7 @@ impl fmt::Display for TokenizerError {
             }
             TokenizerErrorKind::Field(name) | TokenizerErrorKind::FieldMissing(name) => write!(f, ": {name}"),
             TokenizerErrorKind::Unsupported(what) => write!(f, ": {what}"),
+            TokenizerErrorKind::Gguf(error) => write!(f, ": {error}"),
             _ => Ok(()),
         }
     }
@@ -142,6 +143,7 @@ macro_rules! kinds {
 
 kinds! {
     TooLong(u64) "TK-LIMIT-LENGTH" "the text is longer than the limit";
+    Bom "TK-BOM" "the text begins with a byte order mark (BOM), where none is expected";
     TooManyTokens(u64) "TK-LIMIT-TOKENS" "more tokens, or a larger id, than the limit";
     Memory "TK-MEMORY" "there is not enough memory for the vocabulary";
     Collisions "TK-COLLISIONS" "the tokens or merges are made so that no hash tells them apart in reasonable time";

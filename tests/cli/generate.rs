@@ -120,7 +120,10 @@ fn what_is_wrong_is_said() {
         (&["--tokens"][..], "--tokens"),
         (&["--threads", "0"][..], "--threads"),
         (&["--top-p", "0"][..], "top_p must be above 0"),
-        (&["--temperature", "nan"][..], "temperature must be 0 or more"),
+        (&["--temperature", "nan"][..], "temperature must be 0 or more, and finite"),
+        (&["--temperature", "inf"][..], "temperature must be 0 or more, and finite"),
+        (&["--repetition-penalty", "inf"][..], "repetition_penalty must be above 0, and finite"),
+        (&["--stop", ""][..], "'--stop <TEXT>': it must not be empty"),
         (&["--quantize", "q2_k"][..], "q2_k"),
         (&["--max-memory", "0"][..], "memory"),
         (&["--interactive", "--json"][..], "cannot be used with"),
@@ -193,7 +196,7 @@ fn what_goes_wrong_while_it_writes_is_said_on_a_line_of_its_own() {
     bytes[data..].fill(0xFF);
     std::fs::write(&model, bytes).unwrap();
     let run = generate(&[path, "Hello"]);
-    assert_eq!((run.code, run.out.as_str()), (2, "Hello\n"), "{}", run.err);
+    assert_eq!((run.code, run.out.as_str()), (1, "Hello\n"), "{}", run.err);
     assert!(run.err.starts_with(&format!("tensorgate: {path}: ")), "{}", run.err);
 }
 
@@ -211,6 +214,26 @@ fn bench_says_what_it_has_no_room_for() {
     let run = Run::of(tensorgate().args(["bench", "--rounds", "1", path]).output().unwrap());
     let said = "a context of 64 tokens has no room for it: prefill 128, prefill 512, decode 64, decode 128\n";
     assert!(run.code == 0 && run.err.ends_with(said), "{}", run.err);
+    assert!(run.out.contains("first token after 16: ") && !run.out.contains("tokens/s"), "{}", run.out);
+    // What was not run is not reported.
+    let run = Run::of(tensorgate().args(["bench", "--rounds", "1", "--context", "1", path]).output().unwrap());
+    let said = "a context of 1 token has no room for it: prefill 128, prefill 512, decode 64, decode 128\n";
+    assert!(run.code == 0 && run.err.ends_with(said), "{}", run.err);
+    assert!(run.out.contains("first token after 1: "), "{}", run.out);
+}
+
+/// No more than all of the memory's bandwidth is used: what is faster comes from the caches.
+#[test]
+fn a_share_is_no_more_than_the_whole() {
+    let run = Run::of(tensorgate().args(["bench", "--rounds", "1"]).output().unwrap());
+    let decoded: Vec<&str> = run.out.lines().filter(|line| line.starts_with("decode ")).collect();
+    assert_eq!(decoded.len(), 2, "{}", run.out);
+    for line in decoded {
+        let share = line.split(", ").nth(1).unwrap();
+        let percent = share.split_once(" % of the bandwidth").map(|(percent, _)| percent.parse::<f64>().unwrap());
+        assert!(percent.is_none_or(|percent| percent <= 100.0), "{line}");
+        assert!(percent.is_some() || share == "more than memory gives: from the caches", "{line}");
+    }
 }
 
 #[test]
@@ -222,7 +245,9 @@ fn bench_measures() {
     assert_eq!(measured.len(), 3, "a context of 256 has no room for 512");
     for one in measured {
         assert!(one["tokens_per_second"].as_f64().unwrap() > 0.0);
+        assert!(one["share_of_bandwidth"].as_f64().is_none_or(|share| share <= 1.0), "{one}");
     }
+    assert_eq!(document["first_token_after"], 16);
     assert!(document["read_bytes_per_second"].as_f64().unwrap() > 1e6);
 }
 

@@ -68,7 +68,6 @@ fn each_is_told_what_happened_and_what_to_do() {
         ),
         (&["generate", "--temperature", "-1"], 2, "temperature must be 0 or more"),
         (&["generate", "--top-p", "much"], 2, "it must be a number, such as 0.8"),
-        (&["generate", "--top-k", "-1"], 2, "'-1'"),
         (&["generate", "--context", "0"], 2, "it must be a whole number from 1 on"),
         (&["generate", "Hello"], 2, "echo Hello | tensorgate generate -"),
         (&["generate", &austen], 2, "give a PROMPT behind the model, or \"-\" for standard input"),
@@ -81,6 +80,32 @@ fn each_is_told_what_happened_and_what_to_do() {
         let Run { code: ended, out, err } = run(folder.path(), args);
         assert_eq!(ended, code, "{args:?}: {out}{err}");
         assert!(out.contains(said) || err.contains(said), "{args:?}: {out}{err}");
+    }
+}
+
+#[test]
+fn numbers_that_are_none_are_told_what_they_may_be() {
+    let folder = furnished();
+    for (args, said) in [
+        (&["generate", "--top-k", "-1"][..], "'-1' for '--top-k <K>': it must be 0 or more"),
+        (&["generate", "--tokens", "-1"], "'-1' for '--tokens <N>': it must be 0 or more"),
+        (&["generate", "--seed", "-1"], "'-1' for '--seed <N>': it must be 0 or more"),
+        (&["generate", "--tokens", "99999999999999999999"], "'--tokens <N>': it is too large: it may be "),
+        (
+            &["generate", "--seed", "18446744073709551616"],
+            "it is too large: it may be 18446744073709551615 at most",
+        ),
+        (&["generate", "--max-memory", "4294967296"], "it is too large: it may be 4294967295 at most"),
+        (&["generate", "--threads", "-1"], "it must be a whole number from 1 to 1024"),
+        (&["generate", "--context", "-1"], "it must be a whole number from 1 on"),
+        (&["bench", "--rounds", "-1"], "it must be a whole number from 1 to 1000"),
+        (&["check", "a.safetensors", "--max-header", "-1"], "it must be 0 or more"),
+        (&["check", "a.safetensors", "--jobs", "-1"], "a number of threads from 1 on"),
+        (&["inspect", "a.safetensors", "--depth", "-1"], "a number from 0 to 16"),
+    ] {
+        let Run { code, out, err } = run(folder.path(), args);
+        assert_eq!((code, out.as_str()), (2, ""), "{args:?}: {err}");
+        assert!(err.contains(said) && !err.contains("-- -1"), "{args:?}: {err}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::{pipe, run};
+use crate::{pipe, run, tensorgate};
 
 fn data(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name).to_str().unwrap().to_owned()
@@ -70,4 +70,58 @@ fn what_is_wrong_is_said() {
         assert_eq!(shown.code, 2, "{args:?}");
         assert!(shown.err.contains(word), "{args:?}: {}", shown.err);
     }
+}
+
+#[test]
+fn an_input_without_an_end_is_refused_at_the_limit() {
+    let model = data("austen");
+    let count = ["tokenize", "-t", &model, "--count", "--max-input=1"];
+    let all = vec![b' '; (1 << 20) + 1];
+    let whole = pipe(&all[1..], &count);
+    assert_eq!(whole.code, 0, "{}", whole.err);
+    let long = pipe(&all, &count);
+    assert_eq!((long.code, long.out.as_str()), (2, ""));
+    let said = "standard input: it is longer than 1 MiB, the limit; --max-input, in MiB, allows more";
+    assert!(long.err.contains(said), "{}", long.err);
+    for decode in [&[][..], &["--decode"]] {
+        if cfg!(unix) {
+            let endless = ["tokenize", "-t", &model, "--file=/dev/zero", "--max-input=1"];
+            let shown = run(Path::new("."), &[&endless, decode].concat());
+            assert!(shown.code == 2 && shown.err.contains("/dev/zero: it is longer than 1 MiB"), "{}", shown.err);
+        }
+    }
+    let help = run(Path::new("."), &["tokenize", "--help"]);
+    assert!(help.out.contains("--max-input <MIB>") && help.out.contains("[default: 1024]"), "{}", help.out);
+}
+
+/// What an id stands for, the vocabulary says: on a terminal it is shown, and nothing of it acts there.
+#[cfg(unix)]
+#[test]
+fn what_ids_stand_for_does_not_act_on_a_terminal() {
+    const RUN: &str = "import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+while True:
+    try:
+        part = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not part:
+        break
+    os.write(1, part)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))";
+    let model = data("austen");
+    let (text, shown) = ("a\u{1b}]0;x\u{7}\u{9b}2J\u{202e}b", "a\\u{1b}]0;x\\u{7}\\u{9b}2J\\u{202e}b");
+    let ids = run(Path::new("."), &["tokenize", "-t", &model, text]).out;
+    let decode = ["tokenize", "-t", &model, "--decode", ids.trim()];
+    assert_eq!(tensorgate().args(decode).output().unwrap().stdout, text.as_bytes());
+    let mut command = std::process::Command::new("python3");
+    let program = env!("CARGO_BIN_EXE_tensorgate");
+    let Ok(ran) = command.args(["-c", RUN, program]).args(decode).stdin(std::process::Stdio::null()).output()
+    else {
+        eprintln!("skipped: python3 cannot be run");
+        return;
+    };
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), shown, "{}", String::from_utf8_lossy(&ran.stderr));
 }

@@ -57,6 +57,21 @@ fn vocabularies() {
     assert_eq!((error.kind(), error.at()), (Kind::Json(ErrorKind::JsonUtf8), 2));
 }
 
+/// A mark that no editor shows is called what it is, in every text.
+#[test]
+fn byte_order_marks() {
+    let (vocab, mark) = (bytes(r#","ab":256"#), "\u{feff}");
+    for (error, source) in [
+        (refused(&format!("{mark}{vocab}"), "a b\n"), Source::Vocab),
+        (refused(&vocab, &format!("{mark}#version: 0.2\na b\n")), Source::Merges),
+        (refused(&vocab, &format!("{mark}a b\n")), Source::Merges),
+        (Tokenizer::from_json(format!("{mark}{{}}").as_bytes()).unwrap_err(), Source::TokenizerJson),
+    ] {
+        assert_eq!((error.kind(), error.source_file(), error.at()), (Kind::Bom, source, 0));
+        assert!(error.to_string().contains("byte order mark (BOM)"), "{error}");
+    }
+}
+
 #[test]
 fn merges() {
     let vocab = bytes(r#","ab":256,"abc":257,"#.trim_end_matches(','));

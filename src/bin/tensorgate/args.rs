@@ -24,7 +24,7 @@ pub(crate) use effort::Effort;
 pub(crate) use extras::{Completions, Explain, Man};
 pub(crate) use hash::Hash;
 pub(crate) use metadata::{Kind, Metadata, Place, SetPairs};
-pub(crate) use number::{counted, number, whole};
+pub(crate) use number::{counted, filled, number, up_to, whole};
 pub(crate) use quantize::Quantize;
 pub(crate) use reading::{Allowed, Reading};
 
@@ -131,7 +131,7 @@ pub(crate) struct Inspect {
     pub(crate) summary: bool,
 
     /// Show modules so deep below each other, at most.
-    #[arg(long, value_name = "LEVELS", default_value_t = 3, value_parser = levels, conflicts_with = "json")]
+    #[arg(long, value_name = "LEVELS", default_value_t = 3, value_parser = levels, allow_negative_numbers = true, conflicts_with = "json")]
     pub(crate) depth: usize,
 
     /// Print one JSON document.
@@ -186,6 +186,10 @@ pub(crate) struct Tokenize {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 
+    /// The most of standard input or of a file that is read, in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = whole::<u32>, allow_negative_numbers = true)]
+    pub(crate) max_input: u32,
+
     /// A model directory, a tokenizer.json or a GGUF file.
     #[arg(long, short, value_name = "PATH", required_unless_present = "vocab", conflicts_with_all = ["vocab", "merges"])]
     pub(crate) tokenizer: Option<PathBuf>,
@@ -198,7 +202,8 @@ pub(crate) struct Tokenize {
     #[arg(long, value_name = "FILE", requires = "vocab")]
     pub(crate) merges: Option<PathBuf>,
 
-    /// Turn ids, separated by white space or commas, into the bytes they stand for.
+    /// Turn ids, separated by white space or commas, into the bytes they stand for; a terminal gets control characters
+    /// escaped.
     #[arg(long, conflicts_with_all = ["count", "special"])]
     pub(crate) decode: bool,
 

@@ -2,21 +2,26 @@
 
 pub(crate) mod bench;
 pub(crate) mod generate;
+mod prompt;
+mod writer;
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 
 use clap::ValueEnum;
-use tensorgate::gpt2::{CacheType, Gpt2, LoadError, LoadOptions, Problem, Quantize, RunOptions, Runner};
+use tensorgate::gpt2::{
+    CacheType, Gpt2, LoadError, LoadOptions, Problem, Problems, Quantize, RunError, RunOptions, Runner,
+};
 use tensorgate::model::{Format, Model, Options};
 use tensorgate::simd::Level;
 use tensorgate::tokenizer::Tokenizer;
 
-use crate::args::{counted, whole};
+use crate::args::{counted, up_to, whole};
+use crate::refused::{Refused, named};
 use crate::text;
+use crate::vocabulary::{self, First, Found};
 
 /// The model that the program carries: four layers, trained on Jane Austen's novels.
 const OWN: [&[u8]; 4] = [
@@ -33,7 +38,7 @@ const BATCH: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 #[derive(Debug, clap::Args)]
 pub(crate) struct Running {
     /// Threads; as many as the system can run at once when not given.
-    #[arg(long, short = 't', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, short = 't', value_name = "N", value_parser = up_to::<1024>, allow_negative_numbers = true)]
     threads: Option<u16>,
 
     /// Bring F32, F16 and BF16 weights into blocks when loading.
@@ -49,11 +54,11 @@ pub(crate) struct Running {
     cache: Numbers,
 
     /// The longest text in tokens; as many as the model knows when not given.
-    #[arg(long, value_name = "TOKENS", value_parser = counted)]
+    #[arg(long, value_name = "TOKENS", value_parser = counted, allow_negative_numbers = true)]
     context: Option<NonZeroUsize>,
 
     /// The most tokens of a prompt that are run at once.
-    #[arg(long, value_name = "TOKENS", default_value_t = BATCH, value_parser = counted)]
+    #[arg(long, value_name = "TOKENS", default_value_t = BATCH, value_parser = counted, allow_negative_numbers = true)]
     batch: NonZeroUsize,
 
     /// Multiply quantised weights with exact activations: slow.
@@ -61,7 +66,7 @@ pub(crate) struct Running {
     exact: bool,
 
     /// The most memory in MiB for copies of weights, and again for buffers and for each text.
-    #[arg(long, value_name = "MIB", default_value_t = 16 * 1024, value_parser = whole::<u32>)]
+    #[arg(long, value_name = "MIB", default_value_t = 16 * 1024, value_parser = whole::<u32>, allow_negative_numbers = true)]
     max_memory: u32,
 }
 
@@ -114,15 +119,14 @@ impl Running {
             memory_limit: self.memory(),
             level: Level::best(),
         };
-        Runner::new(model, &options).map_err(io::Error::other)
+        Runner::new(model, &options).map_err(ended)
     }
 }
 
 /// A model with its vocabulary.
 pub(crate) struct Loaded {
     pub(crate) model: Gpt2,
-    /// `None` where there is none beside it.
-    pub(crate) tokenizer: Option<Tokenizer>,
+    pub(crate) vocabulary: Found,
     pub(crate) name: String,
 }
 
@@ -134,95 +138,64 @@ pub(crate) fn load(path: Option<&Path>, running: &Running) -> io::Result<Loaded>
         if crate::open::is_refusal(&error) { Refused::error(why) } else { io::Error::other(why) }
     })?;
     // Both take a moment, and neither needs the other.
-    let (model, tokenizer) = thread::scope(|scope| {
+    let (model, vocabulary) = thread::scope(|scope| {
         let beside = || vocabulary(path, &files);
         let started = thread::Builder::new().spawn_scoped(scope, beside);
         let model = Gpt2::of_files(&files, &running.load_options()).map_err(|error| match error {
             LoadError::Config(config, error) => named(&config, &error),
-            LoadError::Problems(problems) if problems.iter().all(|one| !matches!(one, Problem::Memory { .. })) => {
-                refused(path, &problems)
-            }
+            LoadError::Problems(problems) => not_run(&text::path(path), &problems),
             error => named(path, &error),
         });
         if let (Ok(model), Ok(thread)) = (&model, &started) {
             model.touch(|| !thread.is_finished());
         }
         // Where there is no room for a thread, one after the other.
-        (model, started.map_or_else(|_| beside(), |thread| thread.join().unwrap_or(Ok(None))))
+        let broken = || Err(io::Error::other("the vocabulary was not read"));
+        (model, started.map_or_else(|_| beside(), |thread| thread.join().unwrap_or_else(|_| broken())))
     });
-    Ok(Loaded { model: model?, tokenizer: tokenizer?, name: text::path(path) })
+    Ok(Loaded { model: model?, vocabulary: vocabulary?, name: text::path(path) })
 }
-
-fn named(path: &Path, error: &dyn std::fmt::Display) -> io::Error {
-    io::Error::other(format!("{}: {error}", text::path(path)))
-}
-
-fn refused(path: &Path, error: &dyn std::fmt::Display) -> io::Error {
-    Refused::error(format!("{}: {error}", text::path(path)))
-}
-
-/// Why a model is not run that could be read: the program ends as where a file is rejected.
-#[derive(Debug)]
-pub(crate) struct Refused(String);
-
-impl Refused {
-    fn error(why: String) -> io::Error {
-        io::Error::other(Self(why))
-    }
-
-    /// Whether an error says that a model was refused.
-    pub(crate) fn is(error: &io::Error) -> bool {
-        error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()).is_some()
-    }
-}
-
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Refused {}
 
 fn own(running: &Running) -> io::Result<Loaded> {
+    const NAME: &str = "austen, which the program carries";
     let [weights, config, vocab, merges] = OWN;
     let files = Model::from_reader(weights, &Options::default()).map_err(io::Error::other)?;
-    let model = Gpt2::new(&files, Some(config), &running.load_options()).map_err(io::Error::other)?;
+    let model = Gpt2::new(&files, Some(config), &running.load_options()).map_err(|error| not_run(NAME, &error))?;
     let tokenizer = Tokenizer::from_files(vocab, merges).map_err(io::Error::other)?;
-    Ok(Loaded { model, tokenizer: Some(tokenizer), name: "austen, which the program carries".to_owned() })
+    Ok(Loaded { model, vocabulary: Found::Tokenizer(Box::new(tokenizer)), name: NAME.to_owned() })
 }
 
 /// The vocabulary of a model: in its GGUF file, or beside its safetensors files.
-fn vocabulary(path: &Path, model: &Model) -> io::Result<Option<Tokenizer>> {
-    let Some(file) = model.files().first() else { return Ok(None) };
+fn vocabulary(path: &Path, model: &Model) -> io::Result<Found> {
+    let nothing = || Ok(Found::Nothing(named(path, &"there is no vocabulary")));
+    let Some(file) = model.files().first() else { return nothing() };
     if model.format() == Format::Gguf {
-        let Some(header) = file.gguf() else { return Ok(None) };
-        if header.get("tokenizer.ggml.model").is_none() {
-            return Ok(None);
-        }
-        return Tokenizer::from_gguf(&header).map(Some).map_err(|error| refused(path, &error));
+        return file.gguf().map_or_else(nothing, |header| vocabulary::in_gguf(path, &header));
     }
-    let folder = file.path().parent().unwrap_or(Path::new(""));
-    let there = |name: &str| Some(folder.join(name)).filter(|path| path.is_file());
-    match (there("vocab.json"), there("merges.txt"), there("tokenizer.json")) {
-        (Some(vocab), Some(merges), _) => {
-            let made = Tokenizer::from_files(&read(&vocab)?, &read(&merges)?);
-            made.map(Some).map_err(|error| refused(folder, &error))
-        }
-        (_, _, Some(whole)) => {
-            Tokenizer::from_json(&read(&whole)?).map(Some).map_err(|error| refused(&whole, &error))
-        }
-        _ => Ok(None),
+    vocabulary::in_folder(file.path().parent().unwrap_or(Path::new("")), First::Pair)
+}
+
+/// Why a model is not run. It is rejected for what is wrong with it; that there is not enough memory, or that it could not be
+/// read, says nothing of it.
+fn not_run(name: &str, problems: &Problems) -> io::Error {
+    let why = format!("{name}: {problems}{}", more_memory(problems.iter()));
+    let says_nothing = |problem: &Problem| matches!(problem, Problem::Memory { .. } | Problem::Unread { .. });
+    if problems.iter().all(says_nothing) { io::Error::other(why) } else { Refused::error(why) }
+}
+
+/// Why a run ended: what comes out of the weights is the file's, and all else is not.
+pub(crate) fn ended(error: RunError) -> io::Error {
+    match error {
+        RunError::NotFinite(_) => Refused::error(error.to_string()),
+        RunError::Memory(problem) => io::Error::other(format!("{problem}{}", more_memory([&problem].into_iter()))),
+        error => io::Error::other(error),
     }
 }
 
-/// A file of a vocabulary, of which there is a limit.
-fn read(path: &PathBuf) -> io::Result<Vec<u8>> {
-    let most = tensorgate::Limits::DEFAULT.vocab_len();
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| named(path, &error))?;
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| named(path, &error))?;
-    Ok(bytes)
+/// What can be done where the limit is what there is too little of.
+fn more_memory<'p>(mut problems: impl Iterator<Item = &'p Problem>) -> &'static str {
+    let over = |problem: &Problem| matches!(problem, Problem::Memory { needed, limit, .. } if needed > limit);
+    if problems.any(over) { " (--max-memory, in MiB, allows more)" } else { "" }
 }
 
 /// Notes about a model, on standard error.
@@ -230,14 +203,6 @@ pub(crate) fn tell_notes(model: &Gpt2) {
     for note in model.notes() {
         crate::complain(&format!("note: {note}"));
     }
-}
-
-/// An error while a model runs, with the name of the model; a reader of the pipe who has seen enough is none of its.
-fn of_model(name: &str, error: io::Error) -> io::Error {
-    if error.kind() == io::ErrorKind::BrokenPipe {
-        return error;
-    }
-    io::Error::other(format!("{name}: {error}"))
 }
 
 /// How many of something there are in a second.

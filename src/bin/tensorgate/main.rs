@@ -29,10 +29,13 @@ mod parts;
 #[cfg(fuzzing)]
 pub mod probe;
 mod quantize;
+mod refused;
 mod report;
 mod side;
+mod terminal;
 mod text;
 mod tokenize;
+mod vocabulary;
 mod walk;
 mod work;
 
@@ -66,7 +69,7 @@ fn main() -> ExitCode {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Trouble.into(),
         Err(error) => {
             say(&error.to_string());
-            if gpt2::Refused::is(&error) { Exit::Rejected.into() } else { Exit::Trouble.into() }
+            if refused::Refused::is(&error) { Exit::Rejected.into() } else { Exit::Trouble.into() }
         }
     }
 }

@@ -1,6 +1,5 @@
 //! `tensorgate tokenize`: text to tokens and back.
 
-use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -12,122 +11,68 @@ use tensorgate::gguf::Header;
 use tensorgate::tokenizer::{Encoder, Tokenizer};
 
 use crate::args::Tokenize;
-use crate::{Exit, complain, output, say, text};
-
-/// What ends the command: the vocabulary is bad, or something could not be read.
-enum Stop {
-    Rejected(String),
-    Trouble(String),
-}
-
-impl Stop {
-    fn trouble(path: &Path, error: impl Display) -> Self {
-        Self::Trouble(format!("{}: {error}", text::path(path)))
-    }
-
-    fn rejected(path: &Path, error: impl Display) -> Self {
-        Self::Rejected(format!("{}: {error}", text::path(path)))
-    }
-}
+use crate::refused::{named, refused};
+use crate::terminal::Terminal;
+use crate::vocabulary::{self, First};
+use crate::{Exit, complain, output, text};
 
 pub(crate) fn run(args: &Tokenize) -> io::Result<Exit> {
-    let outcome = tokenizer(args).and_then(|tokenizer| {
-        let input = input(args)?;
-        Ok((tokenizer, input))
-    });
-    let (tokenizer, input) = match outcome {
-        Ok(both) => both,
-        Err(Stop::Rejected(why)) => {
-            say(&why);
-            return Ok(Exit::Rejected);
-        }
-        Err(Stop::Trouble(why)) => {
-            say(&why);
-            return Ok(Exit::Trouble);
-        }
-    };
+    let tokenizer = tokenizer(args)?;
+    let input = input(args)?;
     if args.decode { decode(args, &tokenizer, &input) } else { encode(args, &tokenizer, &input) }
 }
 
-/// A file's bytes, at most as many as a vocabulary may have and one more, so that the limit is seen.
-fn read(path: &Path) -> Result<Vec<u8>, Stop> {
-    let mut bytes = Vec::new();
-    let most = Limits::DEFAULT.vocab_len().saturating_add(1);
-    let file = File::open(path).map_err(|error| Stop::trouble(path, error))?;
-    file.take(most).read_to_end(&mut bytes).map_err(|error| Stop::trouble(path, error))?;
-    Ok(bytes)
-}
-
-fn files(vocab: &Path, merges: &Path) -> Result<Tokenizer, Stop> {
-    Tokenizer::from_files(&read(vocab)?, &read(merges)?).map_err(|error| Stop::rejected(vocab, error))
-}
-
-fn tokenizer(args: &Tokenize) -> Result<Tokenizer, Stop> {
+fn tokenizer(args: &Tokenize) -> io::Result<Tokenizer> {
     if let (Some(vocab), Some(merges)) = (&args.vocab, &args.merges) {
-        return files(vocab, merges);
+        return vocabulary::pair(vocab, merges);
     }
-    let Some(path) = &args.tokenizer else { return Err(Stop::Trouble("no vocabulary is given".to_owned())) };
+    let Some(path) = &args.tokenizer else { return Err(io::Error::other("no vocabulary is given")) };
     if path.is_dir() {
-        let (whole, vocab) = (path.join("tokenizer.json"), path.join("vocab.json"));
-        return match (whole.exists(), vocab.exists()) {
-            (true, _) => from_json(&whole),
-            (false, true) => files(&vocab, &path.join("merges.txt")),
-            (false, false) => {
-                Err(Stop::trouble(path, "neither tokenizer.json nor vocab.json is in this directory"))
-            }
-        };
+        return vocabulary::in_folder(path, First::Whole)?.needed();
     }
     let mut start = Vec::new();
-    let file = File::open(path).map_err(|error| Stop::trouble(path, error))?;
-    file.take(4).read_to_end(&mut start).map_err(|error| Stop::trouble(path, error))?;
-    if start == b"GGUF" {
-        return from_gguf(path);
-    }
-    // What is no tokenizer.json may be something else that lies in the folder of one.
-    from_json(path).map_err(|stop| match stop {
-        Stop::Rejected(why) if path.file_name().is_none_or(|name| name != "tokenizer.json") => Stop::Rejected(format!(
-            "{why}\n--tokenizer takes a tokenizer.json, a GGUF file or the folder of a vocabulary; a vocab.json goes with --vocab"
-        )),
-        stop => stop,
-    })
-}
-
-fn from_json(path: &Path) -> Result<Tokenizer, Stop> {
-    Tokenizer::from_json(&read(path)?).map_err(|error| Stop::rejected(path, error))
+    let file = File::open(path).map_err(|error| named(path, &error))?;
+    file.take(4).read_to_end(&mut start).map_err(|error| named(path, &error))?;
+    if start == b"GGUF" { from_gguf(path) } else { vocabulary::from_named(path) }
 }
 
 /// The header of a GGUF file is read as far as it goes; the tensors are not.
-fn from_gguf(path: &Path) -> Result<Tokenizer, Stop> {
+fn from_gguf(path: &Path) -> io::Result<Tokenizer> {
     let limits = Limits::DEFAULT.with_metadata_len(256 << 20);
-    let mut head = Head::open(path).map_err(|error| Stop::trouble(path, error))?;
+    let mut head = Head::open(path).map_err(|error| named(path, &error))?;
     let needs = |bytes: &[u8], len| Header::open(bytes, len, &limits).err().and_then(|error| error.needs());
-    head.load(needs).map_err(|error| Stop::trouble(path, error))?;
+    head.load(needs).map_err(|error| named(path, &error))?;
     let len = head.file_len().unwrap_or(u64::MAX);
-    let header = Header::open(head.bytes(), len, &limits).map_err(|error| Stop::rejected(path, error))?;
-    Tokenizer::from_gguf(&header).map_err(|error| Stop::rejected(path, error))
+    let header = Header::open(head.bytes(), len, &limits).map_err(|error| refused(path, &error))?;
+    vocabulary::in_gguf(path, &header)?.needed()
 }
 
 /// The text to encode, or the ids to decode.
-fn input(args: &Tokenize) -> Result<Vec<u8>, Stop> {
-    let mut bytes = Vec::new();
+fn input(args: &Tokenize) -> io::Result<Vec<u8>> {
     match (args.text.as_slice(), &args.file) {
-        ([text], _) => return Ok(text.as_bytes().to_vec()),
-        ([_, ..], _) if args.decode => return Ok(args.text.join(" ").into_bytes()),
-        ([_, ..], _) => {
-            return Err(Stop::Trouble(
-                "there is more than one text: put it in quotes where it has spaces".to_owned(),
-            ));
-        }
+        ([text], _) => Ok(text.as_bytes().to_vec()),
+        ([_, ..], _) if args.decode => Ok(args.text.join(" ").into_bytes()),
+        ([_, ..], _) => Err(io::Error::other("there is more than one text: put it in quotes where it has spaces")),
         ([], Some(path)) if path.as_os_str() != "-" => {
-            let mut file = File::open(path).map_err(|error| Stop::trouble(path, error))?;
-            file.read_to_end(&mut bytes).map_err(|error| Stop::trouble(path, error))?;
+            let file = File::open(path).map_err(|error| named(path, &error))?;
+            limited(file, args.max_input, &text::path(path))
         }
-        _ => {
-            let read = io::stdin().lock().read_to_end(&mut bytes);
-            read.map_err(|error| Stop::Trouble(format!("standard input: {error}")))?;
-        }
+        _ => limited(io::stdin().lock(), args.max_input, "standard input"),
     }
-    Ok(bytes)
+}
+
+/// All that comes, of which there may be so many MiB: an input without an end would take all memory.
+fn limited(input: impl Read, mib: u32, name: &str) -> io::Result<Vec<u8>> {
+    let most = u64::from(mib) << 20;
+    let mut bytes = Vec::new();
+    let read = input.take(most.saturating_add(1)).read_to_end(&mut bytes);
+    read.map_err(|error| io::Error::other(format!("{name}: {error}")))?;
+    if u64::try_from(bytes.len()).is_ok_and(|len| len <= most) {
+        return Ok(bytes);
+    }
+    Err(io::Error::other(format!(
+        "{name}: it is longer than {mib} MiB, the limit; --max-input, in MiB, allows more"
+    )))
 }
 
 fn encode(args: &Tokenize, tokenizer: &Tokenizer, bytes: &[u8]) -> io::Result<Exit> {
@@ -196,10 +141,8 @@ fn decode(args: &Tokenize, tokenizer: &Tokenizer, input: &[u8]) -> io::Result<Ex
         out.write_all(b"\n")?;
         out.flush()?;
     } else {
-        // The bytes as they are: whoever decodes wants the text, not a picture of it.
-        let mut out = output::raw();
-        out.write_all(&bytes)?;
-        out.flush()?;
+        // Into a pipe the bytes as they are. What an id stands for, the vocabulary says, which nobody trusts with a terminal.
+        Terminal::new().write_bytes(&bytes)?;
     }
     Ok(Exit::Accepted)
 }

@@ -107,6 +107,60 @@ fn what_is_missing_comes_from_shapes_with_a_note() {
     assert_eq!(Fields::default().resolve(&huge).unwrap_err().iter().count(), 1);
 }
 
+/// A guess is the same whether a config is there that does not say it, or none; it is never called what the config says.
+#[test]
+fn heads_that_nothing_says_are_guessed_in_one_way() {
+    let given = Fields::from_json(b"{}").unwrap();
+    // The published sizes, one that only 12 divides, and two that neither divides.
+    for (width, heads) in [
+        (768, Some(12)),
+        (1024, Some(16)),
+        (1280, Some(20)),
+        (1600, Some(25)),
+        (36, Some(12)),
+        (32, None),
+        (100, None),
+    ] {
+        let seen = Seen {
+            n_layer: Some(1),
+            n_embd: Some(width),
+            n_positions: Some(8),
+            n_vocab: Some(9),
+            ..Seen::default()
+        };
+        for fields in [&given, &Fields::default()] {
+            match (fields.resolve(&seen), heads) {
+                (Ok((config, notes)), Some(heads)) => {
+                    assert_eq!(config.n_head(), heads, "{width}");
+                    let note = format!("n_head is not given; {heads} is taken, ");
+                    assert!(notes.iter().any(|found| found.starts_with(&note)), "{notes:?}");
+                }
+                (Err(problems), None) => {
+                    assert_eq!(problems.iter().collect::<Vec<_>>(), [&Problem::MissingField("n_head")], "{width}");
+                }
+                (found, _) => panic!("{width}: {found:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn positions_under_another_name_are_noted() {
+    let fields = Fields::from_json(TINY.replace("n_positions", "n_ctx").as_bytes()).unwrap();
+    let (config, notes) = fields.resolve(&Seen::default()).unwrap();
+    assert_eq!((config.n_positions(), notes.len()), (64, 1));
+    assert_eq!(notes[0], "n_positions is not given; n_ctx is, and 64 is taken from it");
+    assert_eq!(Fields::from_json(TINY.as_bytes()).unwrap().resolve(&Seen::default()).unwrap().1.len(), 0);
+}
+
+#[test]
+fn a_byte_order_mark_is_called_one() {
+    assert_eq!(
+        problems(&format!("\u{feff}{TINY}")),
+        ["config.json is text behind a byte order mark (BOM), expected JSON without one"]
+    );
+}
+
 #[test]
 fn text_of_the_file_is_shown_escaped_and_cut() {
     let text = with(&format!("\"activation_function\":\"\u{202e}{}\"", "x".repeat(1000)));

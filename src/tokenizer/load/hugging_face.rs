@@ -7,7 +7,7 @@ use super::super::hash::Seed;
 use super::super::model::{Merge, Model};
 use super::super::vocab::{Builder, Role, Vocab};
 use super::pre_tokenizer::{self, boolean, fields, json, skip, string, word};
-use super::{MergeReader, add_symbols, check_len, find_special, vocab_json};
+use super::{MergeReader, add_symbols, check_text, find_special, vocab_json};
 use crate::error::ErrorKind;
 use crate::json::lex::{Lexer, utf8};
 use crate::json::object::Members;
@@ -31,7 +31,7 @@ struct Parts<'a> {
 
 /// The model in a `tokenizer.json`.
 pub(in super::super) fn model(text: &[u8], limits: &Limits) -> Result<Model, TokenizerError> {
-    check_len(text, SOURCE, limits)?;
+    check_text(text, SOURCE, limits)?;
     let end = num::widen(text.len());
     let parts = parts(Lexer::new(utf8(text, 0).map_err(json)?, 0))?;
     if !parts.split {

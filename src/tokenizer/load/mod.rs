@@ -14,14 +14,17 @@ use super::model::Merge;
 use super::vocab::{Builder, Role, Vocab, set};
 use crate::{Limits, num};
 
-/// Refuses a text that is longer than the limit.
-fn check_len(text: &[u8], source: Source, limits: &Limits) -> Result<(), TokenizerError> {
+/// Refuses a text that is longer than the limit, and one behind a byte order mark, which would be taken for a symbol or for no
+/// JSON: it is not seen in an editor, so that no other words would tell what is wrong.
+fn check_text(text: &[u8], source: Source, limits: &Limits) -> Result<(), TokenizerError> {
     let most = limits.vocab_len();
-    if num::widen(text.len()) <= most {
-        Ok(())
-    } else {
-        Err(TokenizerError::new(Kind::TooLong(most), source, most))
+    if num::widen(text.len()) > most {
+        return Err(TokenizerError::new(Kind::TooLong(most), source, most));
     }
+    if text.starts_with(b"\xEF\xBB\xBF") {
+        return Err(TokenizerError::new(Kind::Bom, source, 0));
+    }
+    Ok(())
 }
 
 /// Gives `put` the bytes that a text in byte symbols stands for, several at once where they can be. False where there is

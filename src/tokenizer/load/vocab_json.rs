@@ -4,7 +4,7 @@ use super::super::error::{Source, TokenizerError};
 use super::super::hash::Seed;
 use super::super::model::Model;
 use super::super::vocab::{Builder, Role};
-use super::{MergeReader, add_symbols, check_len, find_special, merges};
+use super::{MergeReader, add_symbols, check_text, find_special, merges};
 use crate::error::ErrorKind;
 use crate::json::lex::{Lexer, utf8};
 use crate::json::object::Members;
@@ -24,8 +24,8 @@ pub(super) fn add(
 
 /// The model in `vocab.json` and `merges.txt`.
 pub(in super::super) fn model(vocab: &[u8], merges: &[u8], limits: &Limits) -> Result<Model, TokenizerError> {
-    check_len(vocab, SOURCE, limits)?;
-    check_len(merges, Source::Merges, limits)?;
+    check_text(vocab, SOURCE, limits)?;
+    check_text(merges, Source::Merges, limits)?;
     let json = |error| TokenizerError::json(error, SOURCE);
     let mut lexer = Lexer::new(utf8(vocab, 0).map_err(json)?, 0);
     let mut builder = Builder::new(limits.vocab_tokens(), SOURCE);

@@ -56,13 +56,13 @@ pub(crate) struct Convert {
 
     /// Split into files of at most so many bytes of tensors, such as 5GB or 500MiB: safetensors with an index, GGUF as
     /// NAME-00001-of-00003.gguf.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = size, allow_negative_numbers = true)]
     pub(crate) max_shard_size: Option<u64>,
 
     /// Have each tensor of a GGUF file at a multiple of so many bytes (32 without), and the data of a safetensors file
     /// begin at one (8 without); the tensors of a safetensors file are packed by the size of their type, so that all are
     /// aligned to it.
-    #[arg(long, value_name = "BYTES", num_args = 0..=1, default_missing_value = "64", value_parser = power_of_two)]
+    #[arg(long, value_name = "BYTES", num_args = 0..=1, default_missing_value = "64", value_parser = power_of_two, allow_negative_numbers = true)]
     pub(crate) align: Option<u32>,
 
     /// The byte order of a GGUF file.

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct Effort {
     /// Threads that read and compute; as many as there are processors unless given.
-    #[arg(long, value_name = "N", value_parser = threads)]
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
     jobs: Option<NonZeroUsize>,
 }
 

@@ -14,16 +14,16 @@ const GGUF_HEADER: u64 = 256 * 1024 * 1024;
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Reading {
     /// The longest safetensors header, in bytes of JSON [default: 100000000].
-    #[arg(long, value_name = "BYTES", value_parser = whole::<u64>)]
+    #[arg(long, value_name = "BYTES", value_parser = whole::<u64>, allow_negative_numbers = true)]
     max_header: Option<u64>,
 
     /// The longest part of a GGUF file in front of its tensors, in bytes [default: 268435456]; so much memory may be
     /// used.
-    #[arg(long, value_name = "BYTES", value_parser = whole::<u64>)]
+    #[arg(long, value_name = "BYTES", value_parser = whole::<u64>, allow_negative_numbers = true)]
     max_gguf_header: Option<u64>,
 
     /// Give up on standard input, or a pipe, after so many bytes [default: 1099511627776].
-    #[arg(long, value_name = "BYTES", value_parser = whole::<u64>)]
+    #[arg(long, value_name = "BYTES", value_parser = whole::<u64>, allow_negative_numbers = true)]
     max_stream: Option<u64>,
 
     /// Accept white space before a header's "{", and warn of it; the same as --allow leading-space.

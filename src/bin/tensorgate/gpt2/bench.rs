@@ -10,8 +10,9 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tensorgate::gpt2::{GenerateOptions, Gpt2, Runner};
 
-use super::{Loaded, Running, load, of_model, rate, tell_notes};
-use crate::{Exit, output, text};
+use super::{Loaded, Running, ended, load, rate, tell_notes};
+use crate::args::up_to;
+use crate::{Exit, output, refused, text};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,8 +24,9 @@ Examples:
 /// Measure how fast a GPT-2 runs on this machine.
 ///
 /// Reads the model's weights once, so that they are in memory; then the median of several rounds each: prompts of 128 and 512
-/// tokens, 64 and 128 tokens one by one, and how much of the memory's bandwidth, measured in between, the latter use. The
-/// tokens are without meaning; the rates do not depend on them.
+/// tokens, 64 and 128 tokens one by one, and how much of the memory's bandwidth, measured in between, the latter use. That is
+/// said to be more than memory gives where the weights stay in the processor's caches. What the context has no room for is
+/// left out, and said on standard error. The tokens are without meaning; the rates do not depend on them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
@@ -32,7 +34,7 @@ pub(crate) struct Bench {
     model: Option<PathBuf>,
 
     /// How often each is measured; the median counts.
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = up_to::<1000>, allow_negative_numbers = true)]
     rounds: u16,
 
     /// Print one JSON document.
@@ -61,7 +63,7 @@ impl Measured {
 pub(crate) fn run(args: &Bench) -> io::Result<Exit> {
     let started = Instant::now();
     let loaded = load(args.model.as_deref(), &args.running)?;
-    measure(args, started, &loaded).map_err(|error| of_model(&loaded.name, error))
+    measure(args, started, &loaded).map_err(|error| refused::before(&loaded.name, error))
 }
 
 /// What is measured: prompts, and tokens one by one.
@@ -74,15 +76,14 @@ fn measure(args: &Bench, started: Instant, loaded: &Loaded) -> io::Result<Exit> 
     let first = first_token(&mut runner)?;
     let mut all: Vec<Measured> = Vec::new();
     let mut bandwidths = Vec::new();
-    let room = runner.session().map_err(io::Error::other)?.capacity();
+    let room = runner.session().map_err(ended)?.capacity();
     let (fit, long): (Vec<_>, Vec<_>) = WHAT.into_iter().partition(|(_, tokens)| *tokens < room);
     all.extend(fit.into_iter().map(|(what, tokens)| Measured { what, tokens, rates: Vec::new() }));
     if !long.is_empty() {
         let long: Vec<String> = long.iter().map(|(what, tokens)| format!("{what} {tokens}")).collect();
         let long = long.join(", ");
-        crate::complain(&format!(
-            "note: not measured, since a context of {room} tokens has no room for it: {long}"
-        ));
+        let room = text::count(u64::try_from(room).unwrap_or(u64::MAX), "token");
+        crate::complain(&format!("note: not measured, since a context of {room} has no room for it: {long}"));
     }
     for _ in 0..args.rounds {
         for one in &mut all {
@@ -110,6 +111,7 @@ fn measure(args: &Bench, started: Instant, loaded: &Loaded) -> io::Result<Exit> 
         first,
         all,
         bandwidth,
+        caches: caches(),
     };
     let mut out = output::stdout();
     if args.json {
@@ -129,32 +131,33 @@ fn tokens(model: &Gpt2, count: usize, seed: usize) -> Vec<u32> {
     (1..=count).filter_map(|at| u32::try_from(id(at)?).ok()).collect()
 }
 
-/// The seconds until the first token after a prompt of 16, with weights that were perhaps never read.
-fn first_token(runner: &mut Runner) -> io::Result<f64> {
+/// The seconds until the first token after a prompt of 16, or as many as there is room for, with weights that were perhaps
+/// never read; and how many they were.
+fn first_token(runner: &mut Runner) -> io::Result<(usize, f64)> {
     let started = Instant::now();
-    let mut session = runner.session().map_err(io::Error::other)?;
+    let mut session = runner.session().map_err(ended)?;
     let prompt = tokens(runner.model(), 16.min(session.capacity()), 1);
-    session.push(&prompt).map_err(io::Error::other)?;
-    black_box(runner.logits(&mut session).map_err(io::Error::other)?);
-    Ok(started.elapsed().as_secs_f64())
+    session.push(&prompt).map_err(ended)?;
+    black_box(runner.logits(&mut session).map_err(ended)?);
+    Ok((prompt.len(), started.elapsed().as_secs_f64()))
 }
 
 fn prefill(runner: &mut Runner, count: usize) -> io::Result<f64> {
-    let mut session = runner.session().map_err(io::Error::other)?;
+    let mut session = runner.session().map_err(ended)?;
     let prompt = tokens(runner.model(), count, 2);
-    session.push(&prompt).map_err(io::Error::other)?;
+    session.push(&prompt).map_err(ended)?;
     let started = Instant::now();
-    black_box(runner.logits(&mut session).map_err(io::Error::other)?);
+    black_box(runner.logits(&mut session).map_err(ended)?);
     Ok(rate(count, started.elapsed().as_secs_f64()))
 }
 
 fn decode(runner: &mut Runner, count: usize) -> io::Result<f64> {
-    let mut session = runner.session().map_err(io::Error::other)?;
+    let mut session = runner.session().map_err(ended)?;
     let prompt = tokens(runner.model(), 1, 3);
     let options = GenerateOptions { tokens: count, stop: Some(Vec::new()), ..GenerateOptions::default() };
-    let mut run = runner.generate(&mut session, &prompt, &options).map_err(io::Error::other)?;
+    let mut run = runner.generate(&mut session, &prompt, &options).map_err(ended)?;
     let started = Instant::now();
-    run.try_for_each(|choice| choice.map(|choice| drop(black_box(choice)))).map_err(io::Error::other)?;
+    run.try_for_each(|choice| choice.map(|choice| drop(black_box(choice)))).map_err(ended)?;
     Ok(rate(count, started.elapsed().as_secs_f64()))
 }
 
@@ -193,28 +196,53 @@ fn resident() -> Option<(u64, u64)> {
     Some((field("VmRSS:")?, field("VmHWM:")?))
 }
 
+/// Bytes that the largest cache of the first processor holds, where the system tells.
+fn caches() -> Option<u64> {
+    let sizes = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?.filter_map(|entry| {
+        let size = std::fs::read_to_string(entry.ok()?.path().join("size")).ok()?;
+        size.trim().strip_suffix('K')?.parse::<u64>().ok()?.checked_mul(1024)
+    });
+    sizes.max()
+}
+
 struct Outcome<'a> {
     name: &'a str,
     model: &'a Gpt2,
     repack: bool,
     runner: &'a Runner,
     loading: f64,
-    first: f64,
+    /// Tokens of the first prompt, and the seconds until the token after it.
+    first: (usize, f64),
     all: Vec<Measured>,
     bandwidth: f64,
+    /// Bytes that the processor's caches hold, where the system tells.
+    caches: Option<u64>,
 }
 
 impl Outcome<'_> {
-    /// The share of the memory's bandwidth that so many tokens a second use.
-    fn share(&self, rate: f64) -> f64 {
+    /// The share of the memory's bandwidth that so many tokens a second use; none where they read more than memory gives,
+    /// which is weights that stay in the processor's caches.
+    fn share(&self, rate: f64) -> Option<f64> {
         let bytes = u32::try_from(self.model.bytes_per_token() >> 10).map_or(0.0, f64::from) * 1024.0;
-        if self.bandwidth > 0.0 { rate * bytes / self.bandwidth } else { 0.0 }
+        Some(rate * bytes / self.bandwidth).filter(|share| *share <= 1.0)
+    }
+
+    /// The share in words, with a warning where the weights may have come from the caches.
+    fn told_share(&self, rate: f64) -> String {
+        let Some(share) = self.share(rate) else { return "more than memory gives: from the caches".to_owned() };
+        let percent = share * 100.0;
+        match self.caches.filter(|caches| self.model.bytes_per_token() <= *caches) {
+            Some(caches) => {
+                format!("{percent:.0} % of the bandwidth, or from the caches ({})", text::rough(caches))
+            }
+            None => format!("{percent:.0} % of the bandwidth"),
+        }
     }
 
     fn json(&self) -> Value {
         let each = self.all.iter().map(|one| {
             let median = one.median();
-            let share = if one.what == "decode" { Some(self.share(median)) } else { None };
+            let share = if one.what == "decode" { self.share(median) } else { None };
             json!({
                 "what": one.what,
                 "tokens": one.tokens,
@@ -232,9 +260,11 @@ impl Outcome<'_> {
             "level": self.runner.level().name(),
             "repack": self.repack,
             "load_ms": self.loading * 1e3,
-            "first_token_ms": self.first * 1e3,
+            "first_token_ms": self.first.1 * 1e3,
+            "first_token_after": self.first.0,
             "bytes_per_token": self.model.bytes_per_token(),
             "read_bytes_per_second": self.bandwidth,
+            "cache_bytes": self.caches,
             "resident_bytes": memory.map(|(now, _)| now),
             "resident_most_bytes": memory.map(|(_, most)| most),
             "measured": each.collect::<Vec<Value>>(),
@@ -245,13 +275,14 @@ impl Outcome<'_> {
         writeln!(out, "{}", self.name)?;
         let (threads, level) = (self.runner.threads(), self.runner.level());
         writeln!(out, "threads {threads}, {level}; weights a token: {}", text::size(self.model.bytes_per_token()))?;
-        writeln!(out, "load {:.1} ms; first token after 16: {:.1} ms", self.loading * 1e3, self.first * 1e3)?;
+        let (after, seconds) = self.first;
+        writeln!(out, "load {:.1} ms; first token after {after}: {:.1} ms", self.loading * 1e3, seconds * 1e3)?;
         for one in &self.all {
             let (median, least, most) = (one.median(), one.rates.first(), one.rates.last());
             let (least, most) = (least.copied().unwrap_or(0.0), most.copied().unwrap_or(0.0));
             write!(out, "{} {}: {median:.1} tokens/s ({least:.1} to {most:.1})", one.what, one.tokens)?;
             if one.what == "decode" {
-                write!(out, ", {:.0} % of the bandwidth", self.share(median) * 100.0)?;
+                write!(out, ", {}", self.told_share(median))?;
             }
             writeln!(out)?;
         }

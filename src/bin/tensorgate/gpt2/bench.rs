@@ -24,9 +24,9 @@ Examples:
 /// Measure how fast a GPT-2 runs on this machine.
 ///
 /// Reads the model's weights once, so that they are in memory; then the median of several rounds each: prompts of 128 and 512
-/// tokens, 64 and 128 tokens one by one, and how much of the memory's bandwidth, measured in between, the latter use. That is
-/// said to be more than memory gives where the weights stay in the processor's caches. What the context has no room for is
-/// left out, and said on standard error. The tokens are without meaning; the rates do not depend on them.
+/// tokens, 64 and 128 tokens one by one, and how much of the memory's bandwidth, as a plain pass over 512 MiB in between
+/// reads, the latter use. It is told where the weights fit into the processor's caches. What the context has no room for is left
+/// out, and said on standard error. The tokens are without meaning; the rates do not depend on them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
@@ -220,17 +220,16 @@ struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    /// The share of the memory's bandwidth that so many tokens a second use; none where they read more than memory gives,
-    /// which is weights that stay in the processor's caches.
-    fn share(&self, rate: f64) -> Option<f64> {
+    /// The share of the memory's bandwidth that so many tokens a second use. It is above 1 where weights stay in caches, or where
+    /// they are read better than a plain pass over memory is.
+    fn share(&self, rate: f64) -> f64 {
         let bytes = u32::try_from(self.model.bytes_per_token() >> 10).map_or(0.0, f64::from) * 1024.0;
-        Some(rate * bytes / self.bandwidth).filter(|share| *share <= 1.0)
+        rate * bytes / self.bandwidth
     }
 
-    /// The share in words, with a warning where the weights may have come from the caches.
+    /// The share in words, and whether the weights may have come from the caches.
     fn told_share(&self, rate: f64) -> String {
-        let Some(share) = self.share(rate) else { return "more than memory gives: from the caches".to_owned() };
-        let percent = share * 100.0;
+        let percent = self.share(rate) * 100.0;
         match self.caches.filter(|caches| self.model.bytes_per_token() <= *caches) {
             Some(caches) => {
                 format!("{percent:.0} % of the bandwidth, or from the caches ({})", text::rough(caches))
@@ -242,7 +241,7 @@ impl Outcome<'_> {
     fn json(&self) -> Value {
         let each = self.all.iter().map(|one| {
             let median = one.median();
-            let share = if one.what == "decode" { self.share(median) } else { None };
+            let share = (one.what == "decode").then(|| self.share(median));
             json!({
                 "what": one.what,
                 "tokens": one.tokens,

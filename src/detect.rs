@@ -9,6 +9,8 @@
 
 use core::fmt;
 
+use crate::json::lex::BYTE_ORDER_MARK;
+
 /// How many bytes of a file's beginning [`detect`] looks at, at the most: a tar header's block.
 pub const PREFIX_LEN: usize = 512;
 
@@ -302,7 +304,7 @@ fn zeros(prefix: &[u8]) -> Option<Guess> {
 
 /// Text of some kind: HTML, XML, JSON, or plain.
 fn text(prefix: &[u8]) -> Option<Guess> {
-    let (marked, body) = match prefix.strip_prefix(b"\xEF\xBB\xBF") {
+    let (marked, body) = match prefix.strip_prefix(BYTE_ORDER_MARK) {
         Some(body) => (true, body),
         None => (false, prefix),
     };

@@ -60,6 +60,11 @@ impl Dims {
         self.head_dim.saturating_mul(self.kind.size())
     }
 
+    /// Bytes of `positions` positions in one head, which follow one another: a head's run.
+    const fn run(&self, positions: usize) -> usize {
+        positions.saturating_mul(self.entry())
+    }
+
     /// Bytes of `positions` positions in all layers, keys and values; `u64::MAX` where they cannot be counted.
     pub(super) fn bytes(&self, positions: usize) -> u64 {
         let factors = [2, self.layers, self.heads, positions, self.head_dim, self.kind.size()].map(num::widen);
@@ -80,18 +85,13 @@ impl Segment {
     /// there is no memory.
     fn new(dims: &Dims, capacity: usize) -> Option<Self> {
         let half = num::narrow(dims.bytes(capacity) / 2)?;
-        let run = capacity.saturating_mul(dims.entry());
+        let run = dims.run(capacity);
         Some(Self { capacity, keys: Room::zeroed(half, run)?, values: Room::zeroed(half, run)? })
-    }
-
-    /// Bytes of a head's run.
-    const fn run(&self, dims: &Dims) -> usize {
-        self.capacity.saturating_mul(dims.entry())
     }
 
     /// The first `used` keys and values of a head.
     fn head(&self, dims: &Dims, layer: usize, head: usize, used: usize) -> (&[u8], &[u8]) {
-        let run = self.run(dims);
+        let run = dims.run(self.capacity);
         let start = layer.saturating_mul(dims.heads).saturating_add(head).saturating_mul(run);
         let len = used.min(self.capacity).saturating_mul(dims.entry());
         let cut = |bytes: &'_ [u8]| -> (usize, usize) {
@@ -193,7 +193,7 @@ impl Cache {
     /// The keys and the values of a layer's own runs, one a head, each of [`run`](Self::run) bytes, to be written from
     /// [`used`](Self::used) on; and what came before.
     pub(super) fn layer_mut(&mut self, layer: usize) -> (&mut [u8], &mut [u8], Shared<'_>) {
-        let size = self.tail.run(&self.dims).saturating_mul(self.dims.heads);
+        let size = self.dims.run(self.tail.capacity).saturating_mul(self.dims.heads);
         let from = layer.saturating_mul(size);
         let to = from.saturating_add(size);
         let keys = self.tail.keys.get_mut(from..to).unwrap_or_default();
@@ -203,7 +203,7 @@ impl Cache {
 
     /// Bytes of a head's own run.
     pub(super) const fn run(&self) -> usize {
-        self.tail.run(&self.dims)
+        self.dims.run(self.tail.capacity)
     }
 
     /// Positions in the own runs.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::problem::{Problem, Problems, shown};
 use crate::error::ErrorKind;
 use crate::gguf::{self, ValueError};
-use crate::json::lex::{Lexer, utf8};
+use crate::json::lex::{BYTE_ORDER_MARK, Lexer, utf8};
 use crate::json::object::Members;
 use crate::name::Name;
 use crate::num;
@@ -288,7 +288,7 @@ impl Fields {
         if len > MAX_CONFIG_LEN {
             return Err(Problem::ConfigLength(len).into());
         }
-        if bytes.starts_with(b"\xEF\xBB\xBF") {
+        if bytes.starts_with(BYTE_ORDER_MARK) {
             let found = "text behind a byte order mark (BOM)".to_owned();
             return Err(Problem::Field { key: "config.json", found, expected: "JSON without one" }.into());
         }

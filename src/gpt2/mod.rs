@@ -45,7 +45,8 @@
 //! rounded to 8 bits there, as in llama.cpp, and the logits are about as far from the exact ones as llama.cpp's (tested: at
 //! most one and a half times as far). Where a prompt's activations are rounded anyway, for weights in blocks or in BF16, its
 //! queries, keys and values are multiplied in BF16 on processors that are fast at it (`avx512bf16`, which on Intel's is not
-//! chosen by itself), which moves logits by no more than the rounding does. Keys and values in F16 ([`CacheType`]) move logits by less than 0.01.
+//! chosen by itself), which moves logits by no more than the rounding does. Keys and values in F16 ([`CacheType`]) move
+//! logits by less than 0.01.
 
 mod attention;
 mod cache;

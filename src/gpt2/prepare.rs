@@ -186,10 +186,9 @@ fn failed(error: &QuantError, plan: Plan, matrix: &Matrix, start: usize) -> Fail
         QuantError::Overflow { index, .. } => (index, format!("too large for {}", ggml(plan.kind))),
         _ => return Failed::Memory,
     };
-    let inputs = num::widen(matrix.inputs).max(1);
-    let rows = index.checked_div(inputs).unwrap_or(0);
-    let (output, input) =
-        (num::widen(start).saturating_add(rows), index.saturating_sub(rows.saturating_mul(inputs)));
+    let inputs = num::widen(matrix.inputs);
+    let (row, input) = (index.checked_div(inputs).unwrap_or(0), index.checked_rem(inputs).unwrap_or(0));
+    let output = num::widen(start).saturating_add(row);
     let element = match matrix.layout {
         Layout::Rows => output.saturating_mul(inputs).saturating_add(input),
         Layout::Columns => input.saturating_mul(num::widen(matrix.outputs)).saturating_add(output),

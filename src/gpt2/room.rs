@@ -14,8 +14,8 @@ const NEAR: usize = 512 << 10;
 
 /// Bytes, all zero at first, of which the system gives the pages as they are touched.
 ///
-/// Where there are many and they are used together, they lie in large pages if the system has them: a deep context is read from end to end at each token,
-/// and from pages of 4 KiB memory is read at little more than half the speed.
+/// Where there are many and they are used together, they lie in large pages if the system has them: a deep context is read
+/// from end to end at each token, and from pages of 4 KiB memory is read at little more than half the speed.
 #[derive(Debug)]
 pub(super) enum Room {
     Heap(Box<[u8]>),

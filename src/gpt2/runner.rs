@@ -24,8 +24,8 @@ pub struct RunOptions {
     pub cache: CacheType,
     /// Whether activations are multiplied as they are with weights in blocks and in BF16 too: exact, and many times slower.
     /// Else they are rounded to 8 bits, with a scale for each 32 of them, where the weights are blocks, and to BF16 where many
-    /// tokens meet BF16 weights at the level `avx512bf16`; so are queries, keys and values of many tokens
-    /// there, for either kind of weights.
+    /// tokens meet BF16 weights at the level `avx512bf16`; so are queries, keys and values of many tokens there, for either
+    /// kind of weights.
     pub exact: bool,
     /// Bytes of memory that the buffers may take, and each session. Default: 4 GiB.
     pub memory_limit: u64,

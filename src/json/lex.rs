@@ -12,6 +12,9 @@ pub(crate) struct Lexer<'a> {
     cursor: Cursor<'a>,
 }
 
+/// What an editor may put in front of a text, and does not show.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// The text of `bytes`, or the offset of the first byte that is not UTF-8.
 pub(crate) fn utf8(bytes: &[u8], start: u64) -> Result<&str, Error> {
     steps::take_bytes(bytes.len());

@@ -1,13 +1,10 @@
 //! Asking for memory before it is needed.
 
-use std::sync::OnceLock;
-
 use super::maker::Maker;
 
 /// Bytes of a page of most machines.
 const PAGE: usize = 4096;
 /// Lines of a page that are asked for: as many as it takes for the processor to see that more will follow.
-#[cfg(target_arch = "x86_64")]
 const LINES: usize = 4;
 
 /// Asks for the beginning of each page behind one that `part` ends or goes on from.
@@ -20,21 +17,12 @@ pub(super) fn next_page(part: &[u8]) {
     let start = part.as_ptr();
     let pages = (start.addr() % PAGE + part.len()) / PAGE;
     for page in 1..=pages {
-        fetch(start.wrapping_add((page + 1) * PAGE - start.addr() % PAGE));
+        let page = start.wrapping_add((page + 1) * PAGE - start.addr() % PAGE);
+        for line in 0..LINES {
+            fetch_line(page.wrapping_add(64 * line));
+        }
     }
 }
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn fetch(page: *const u8) {
-    for line in 0..LINES {
-        fetch_line(page.wrapping_add(64 * line));
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-#[inline(always)]
-fn fetch(_: *const u8) {}
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -57,8 +45,7 @@ const FAR: usize = 4096;
 /// memory follow one another. AMD's fetch ahead as fast as they can by themselves, and more requests only stand in their way.
 #[inline]
 pub(super) fn is_wanted() -> bool {
-    static WANTED: OnceLock<bool> = OnceLock::new();
-    *WANTED.get_or_init(|| Maker::ours() == Maker::Intel)
+    Maker::ours() == Maker::Intel
 }
 
 /// Asks for what lies [`FAR`] behind each line of `part`, if `WANTED`.

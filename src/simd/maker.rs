@@ -3,15 +3,21 @@
 /// Makers whose processors want something of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Maker {
-    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "they make processors of x86-64"))]
     Intel,
     Other,
 }
 
 impl Maker {
-    /// Of this machine. It takes a dozen nanoseconds, and many times that under a hypervisor: ask once.
+    /// Of this machine. The processor is asked once: a hypervisor may take microseconds to answer.
     #[cfg(target_arch = "x86_64")]
+    #[inline]
     pub(super) fn ours() -> Self {
+        static OURS: std::sync::OnceLock<Maker> = std::sync::OnceLock::new();
+        *OURS.get_or_init(Self::ask)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn ask() -> Self {
         #[allow(unused_unsafe, reason = "Rust 1.89 has it unsafe, later ones do not")]
         // SAFETY: every processor of 64 bits has this instruction and its leaf 0.
         let leaf = unsafe { core::arch::x86_64::__cpuid(0) };

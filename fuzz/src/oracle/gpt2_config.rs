@@ -73,7 +73,7 @@ mod tests {
             "n_positions":16,"scale_attn_by_inverse_layer_idx":true,"scale_attn_weights":false,"tie_word_embeddings":true,
             "task_specific_params":{"text-generation":{"do_sample":true,"max_length":50}},"vocab_size":99}"#;
         check(whole);
-        smoke::mutants(check, 21, 3_000, &[whole.to_vec(), b"{}".to_vec()]);
+        smoke::mutants(check, 21, 3_000, &[whole.to_vec(), b"{}".to_vec(), b"\xEF\xBB\xBF{}".to_vec()]);
         smoke::noise(check, 22, 200);
     }
 }

@@ -44,6 +44,7 @@ mod tests {
         let mut seeds = vec![
             br#"{"a":0,"b":1,"ab":2}"#.to_vec(),
             b"{\"a\":0,\"b\":1,\"ab\":2}\0#version: 0.2\na b\n".to_vec(),
+            b"\xEF\xBB\xBF{\"a\":0,\"b\":1,\"ab\":2}\0\xEF\xBB\xBF#version: 0.2\na b\n".to_vec(),
             br#"{"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]}}"#.to_vec(),
         ];
         crate::smoke::mutants(check, 52, 300, &seeds);

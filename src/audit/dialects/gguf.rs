@@ -5,6 +5,7 @@ use super::{Kind, Traits};
 use crate::audit::findings::Finding;
 use crate::audit::rules::RULES;
 use crate::gguf::{Endian, Header, Value};
+use crate::json::lex::BYTE_ORDER_MARK;
 use crate::{Error, num};
 
 /// Tensor types that a header can name, with some to spare.
@@ -50,7 +51,10 @@ pub fn gguf(header: &Header<'_>, findings: &[Finding<'_>]) -> Result<Traits, Err
         ("last-padding-missing", last_padding_is_missing(header)),
         ("key-long", header.pairs().any(|pair| pair.key().len() > LONG_KEY)),
         ("string-ends-in-nul", header.pairs().any(|pair| is_text(pair.value(), |text| text.ends_with(&[0])))),
-        ("string-begins-with-bom", header.pairs().any(|pair| is_text(pair.value(), |text| text.starts_with(BOM)))),
+        (
+            "string-begins-with-bom",
+            header.pairs().any(|pair| is_text(pair.value(), |text| text.starts_with(BYTE_ORDER_MARK))),
+        ),
     ] {
         if yes {
             traits.add(Kind::Has(key));
@@ -63,7 +67,6 @@ pub fn gguf(header: &Header<'_>, findings: &[Finding<'_>]) -> Result<Traits, Err
 const ALIGNMENT_HUGE: u32 = 1 << 31;
 /// Longer than any key that was seen in a model.
 const LONG_KEY: usize = 255;
-const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// Whether the file ends with the last tensor's bytes instead of with their padding.
 fn last_padding_is_missing(header: &Header<'_>) -> bool {

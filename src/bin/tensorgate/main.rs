@@ -22,6 +22,7 @@ mod gpt2;
 mod hash;
 mod inspect;
 mod judge;
+mod limited;
 mod metadata;
 mod open;
 mod output;

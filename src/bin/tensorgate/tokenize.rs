@@ -11,6 +11,7 @@ use tensorgate::gguf::Header;
 use tensorgate::tokenizer::{Encoder, Tokenizer};
 
 use crate::args::Tokenize;
+use crate::limited::at_most;
 use crate::refused::{named, refused};
 use crate::terminal::Terminal;
 use crate::vocabulary::{self, First};
@@ -64,15 +65,12 @@ fn input(args: &Tokenize) -> io::Result<Vec<u8>> {
 /// All that comes, of which there may be so many MiB: an input without an end would take all memory.
 fn limited(input: impl Read, mib: u32, name: &str) -> io::Result<Vec<u8>> {
     let most = u64::from(mib) << 20;
-    let mut bytes = Vec::new();
-    let read = input.take(most.saturating_add(1)).read_to_end(&mut bytes);
-    read.map_err(|error| io::Error::other(format!("{name}: {error}")))?;
-    if u64::try_from(bytes.len()).is_ok_and(|len| len <= most) {
-        return Ok(bytes);
-    }
-    Err(io::Error::other(format!(
-        "{name}: it is longer than {mib} MiB, the limit; --max-input, in MiB, allows more"
-    )))
+    let bytes = at_most(input, most).map_err(|error| io::Error::other(format!("{name}: {error}")))?;
+    bytes.ok_or_else(|| {
+        io::Error::other(format!(
+            "{name}: it is longer than {mib} MiB, the limit; --max-input, in MiB, allows more"
+        ))
+    })
 }
 
 fn encode(args: &Tokenize, tokenizer: &Tokenizer, bytes: &[u8]) -> io::Result<Exit> {

@@ -12,6 +12,7 @@ use super::bytes::byte_of;
 use super::error::{Source, TokenizerError, TokenizerErrorKind as Kind};
 use super::model::Merge;
 use super::vocab::{Builder, Role, Vocab, set};
+use crate::json::lex::BYTE_ORDER_MARK;
 use crate::{Limits, num};
 
 /// Refuses a text that is longer than the limit, and one behind a byte order mark, which would be taken for a symbol or for no
@@ -21,7 +22,7 @@ fn check_text(text: &[u8], source: Source, limits: &Limits) -> Result<(), Tokeni
     if num::widen(text.len()) > most {
         return Err(TokenizerError::new(Kind::TooLong(most), source, most));
     }
-    if text.starts_with(b"\xEF\xBB\xBF") {
+    if text.starts_with(BYTE_ORDER_MARK) {
         return Err(TokenizerError::new(Kind::Bom, source, 0));
     }
     Ok(())

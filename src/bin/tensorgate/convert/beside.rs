@@ -1,13 +1,14 @@
 //! The small files of a model beside its tensors, which go where the new model goes.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tensorgate::file::Atomic;
 use tensorgate::model::{Format, Model};
 
 use super::gpt2;
+use crate::limited::at_most;
 use crate::text;
 
 /// Bytes of such a file that are read at the most; a vocabulary of GPT-2's has a megabyte, the largest ones have twenty.
@@ -104,9 +105,6 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     }
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(failed)?;
-    file.take(MOST.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
-    let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    if len > MOST { Err(format!("{}: longer than {MOST} bytes", text::path(path))) } else { Ok(Some(bytes)) }
+    let bytes = File::open(path).and_then(|file| at_most(file, MOST)).map_err(failed)?;
+    bytes.map(Some).ok_or_else(|| format!("{}: longer than {MOST} bytes", text::path(path)))
 }

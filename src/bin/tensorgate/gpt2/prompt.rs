@@ -3,6 +3,8 @@
 
 use std::io::{self, BufRead, Read};
 
+use crate::limited::at_most;
+
 /// Bytes of a prompt: hundreds of times what fits any context.
 const PROMPT: u64 = 16 << 20;
 
@@ -11,18 +13,19 @@ const LINE: u64 = 1 << 20;
 
 /// All of the input.
 pub(super) fn whole(input: impl Read) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    let read = input.take(PROMPT.saturating_add(1)).read_to_end(&mut bytes);
-    read.map_err(|error| io::Error::new(error.kind(), format!("standard input: {error}")))?;
-    if u64::try_from(bytes.len()).is_ok_and(|len| len > PROMPT) {
+    let Some(bytes) = at_most(input, PROMPT).map_err(|error| told(&error))? else {
         return Err(io::Error::other(format!(
             "standard input is longer than the {PROMPT} bytes (16 MiB) that a prompt may have"
         )));
-    }
+    };
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         io::Error::other(format!("standard input is not UTF-8 (byte {at})"))
     })
+}
+
+fn told(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("standard input: {error}"))
 }
 
 /// What comes next of a conversation.
@@ -37,13 +40,12 @@ pub(super) enum Line {
 /// The next line.
 pub(super) fn line(input: &mut impl BufRead) -> io::Result<Line> {
     let mut bytes = Vec::new();
-    let told = |error: io::Error| io::Error::new(error.kind(), format!("standard input: {error}"));
-    input.by_ref().take(LINE.saturating_add(1)).read_until(b'\n', &mut bytes).map_err(told)?;
+    input.by_ref().take(LINE.saturating_add(1)).read_until(b'\n', &mut bytes).map_err(|error| told(&error))?;
     if bytes.is_empty() {
         return Ok(Line::End);
     }
     if bytes.last() != Some(&b'\n') && u64::try_from(bytes.len()).is_ok_and(|len| len > LINE) {
-        input.skip_until(b'\n').map_err(told)?;
+        input.skip_until(b'\n').map_err(|error| told(&error))?;
         return Ok(Line::Skipped(format!("it is longer than the {LINE} bytes (1 MiB) that a line may have")));
     }
     let Ok(text) = String::from_utf8(bytes) else { return Ok(Line::Skipped("it is not UTF-8".to_owned())) };

@@ -1,10 +1,10 @@
 //! Reading a manifest, strictly: whatever we would not have written is refused, with the line.
 
 use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use super::manifest::{FileLine, MAGIC, Manifest, Sum, TensorLine, dims, unescaped};
+use crate::limited::at_most;
 use crate::text;
 
 /// The longest manifest, in bytes: a million tensors with names of 150.
@@ -13,13 +13,9 @@ const MOST: u64 = 256 * 1024 * 1024;
 /// Reads a manifest; the error is a sentence.
 pub(super) fn read(path: &Path) -> Result<Manifest, String> {
     let shown = text::path(path);
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| format!("{shown}: {error}"))?;
-    // One byte more is enough to know that it is too long.
-    file.take(MOST.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| format!("{shown}: {error}"))?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MOST {
-        return Err(format!("{shown}: a manifest of more than {MOST} bytes"));
-    }
+    let bytes =
+        File::open(path).and_then(|file| at_most(file, MOST)).map_err(|error| format!("{shown}: {error}"))?;
+    let bytes = bytes.ok_or_else(|| format!("{shown}: a manifest of more than {MOST} bytes"))?;
     manifest(&bytes).map_err(|(line, what)| format!("{shown}: line {line} of the manifest: {what}"))
 }
 
